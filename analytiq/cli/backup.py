@@ -200,7 +200,7 @@ def run_verify(path: Path) -> None:
 
 
 def print_contents(contents: Contents) -> None:
-    """What an archive holds."""
+    """Print the contents of an archive."""
     header = contents.header
     whole = ", with access tokens and encrypted keys" if header.is_whole else ""
     note(f"Made by {header.product_version} on {header.created_at:%Y-%m-%d %H:%M UTC}{whole}.")
@@ -249,7 +249,7 @@ def _logged() -> OnStep:
 
 
 async def _chosen(connection: MongoConnection, organization_ids: Sequence[str]) -> list[str]:
-    """The organizations that were named, or the only one."""
+    """Return the named organizations, by default the only one."""
     if organization_ids:
         return list(organization_ids)
     found = await ArchiveSource(connection).organizations()
@@ -288,7 +288,7 @@ async def _make_way(
 
 
 async def _erase_again(connection: MongoConnection, settings: Settings, restored: Sequence[Restored]) -> None:
-    """A restore does not bring back for good what somebody was told is erased."""
+    """Re-apply the erasures completed after the backup was taken."""
     erasures = compose_erasures(connection, settings.erasure)
     for item in restored:
         if item.erased_documents:

@@ -1,4 +1,4 @@
-"""How a person can call this program again from where they are."""
+"""The command that starts this program again from the present directory."""
 
 import shlex
 import shutil

@@ -1,4 +1,4 @@
-"""Which API a command talks to."""
+"""The API that a command calls."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -19,13 +19,13 @@ def api_client(data_dir: Path | None) -> Generator[Client]:
 
 
 def connect_to_api(settings: Settings, data_dir: Path | None) -> Client:
-    """A client of the API that `find_connection` names."""
+    """Return a client of the API that `find_connection` names."""
     connection = find_connection(settings, data_dir)
     return Client(connection.url, connection.organization_id, connection.token.get_secret_value())
 
 
 def find_connection(settings: Settings, data_dir: Path | None) -> ConnectionFile:
-    """The API of the data directory that was named, else of the environment, else of the default directory.
+    """Find the API: of the named data directory, else of the environment, else of the default directory.
 
     Raises:
         NotFoundError: no platform has run there.

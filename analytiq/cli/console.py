@@ -1,4 +1,4 @@
-"""What the terminal shows: results on standard output, everything else on standard error."""
+"""Terminal output: results on standard output, messages on standard error."""
 
 import logging
 import sys

@@ -70,7 +70,7 @@ class Question:
     words: str
 
     def is_answered_by(self, passage: Passage) -> bool:
-        """Whether the passage is the answer."""
+        """Return whether the passage answers the question."""
         is_there = passage.source == self.file_name and passage.first_page <= self.page <= passage.last_page
         return is_there and self.words in " ".join(passage.content.split())
 
@@ -83,7 +83,7 @@ POLICY = Question("What may a hotel room cost per night?", "travel-policy.docx",
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """How the demonstration ends, and whether the management UI is still being built when it begins."""
+    """Options of the demonstration: its end, and whether the management UI is still being built."""
 
     stops_by_itself: bool = False
     pages_follow: bool = False
@@ -136,7 +136,7 @@ def run_demo(settings: Settings, data_dir: Path, manner: DemoOptions, *, host: s
 
 
 class _Demonstration:
-    """What is shown, in a thread of its own, since the client is synchronous."""
+    """The demonstration, in a thread of its own because the client is synchronous."""
 
     def __init__(self, connection: ConnectionFile, began: float) -> None:
         self._connection = connection

@@ -1,4 +1,4 @@
-"""`analytiq doctor`: what is wrong on this machine, and what mends it."""
+"""`analytiq doctor`: checks of this machine, with remedies."""
 
 import asyncio
 import os
@@ -41,7 +41,7 @@ MOST_IMBALANCES = 5
 
 
 class Verdict(Enum):
-    """How it stands; the value is what is printed."""
+    """The verdict of a check; its value is printed."""
 
     GOOD = "[green]ok[/]     "
     NOTE = "[yellow]note[/]   "
@@ -50,7 +50,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found; `remedy` is what to do, where there is something to do."""
+    """The result of one check, with a remedy if there is one."""
 
     verdict: Verdict
     subject: str
@@ -91,7 +91,7 @@ def examine(settings: Settings, data_dir: Path | None) -> Iterator[Finding]:
 
 
 def check_python(version: tuple[int, int]) -> Finding:
-    """Whether this Python is new enough."""
+    """Check the version of Python."""
     found = ".".join(map(str, version))
     if version >= OLDEST_PYTHON:
         return Finding(Verdict.GOOD, "Python", found)
@@ -99,7 +99,7 @@ def check_python(version: tuple[int, int]) -> Finding:
 
 
 def check_data_directory(directory: Path) -> Finding:
-    """Whether this user can work in the data directory."""
+    """Check that this user can work in the data directory."""
     subject = "Data directory"
     existing = next(path for path in (directory, *directory.parents) if path.exists())
     if not existing.is_dir() or not os.access(existing, os.R_OK | os.W_OK | os.X_OK):
@@ -115,7 +115,7 @@ def check_data_directory(directory: Path) -> Finding:
 
 
 def check_free_space(directory: Path) -> Finding:
-    """Whether the disk has room for the database."""
+    """Check the disk space for the database."""
     existing = next(path for path in (directory, *directory.parents) if path.exists())
     free_bytes = shutil.disk_usage(existing).free
     detail = f"{free_bytes / 1e9:.1f} GB are free"
@@ -165,7 +165,7 @@ def check_isolation(settings: ExtractionSettings, directory: Path) -> Finding | 
 
 
 def check_ocr(languages: tuple[str, ...]) -> Finding:
-    """Whether pages that are images can be read."""
+    """Check that OCR can read images of pages."""
     from analytiq.ingestion.ocr.tesseract import TesseractEngine
 
     engine = TesseractEngine(languages, data_dir=None)
@@ -176,7 +176,7 @@ def check_ocr(languages: tuple[str, ...]) -> Finding:
 
 
 def _checked(subject: str, check: Callable[[], Finding | str]) -> Finding:
-    """A check that passes with a detail, or fails with an error that says what to do."""
+    """Run a check that returns a detail or raises an error with a remedy."""
     try:
         result = check()
     except AnalytiqError as error:
@@ -201,7 +201,7 @@ def _database(settings: Settings, data_dir: Path | None) -> Finding | str:
 
 
 def check_vector_store(settings: Settings, data_dir: Path | None) -> Finding | str:
-    """Which store finds the chunks, and why.
+    """Check which store serves searches, and why.
 
     Raises:
         AnalytiqError: the one that the settings ask for is not there, or MongoDB does not answer.
@@ -242,7 +242,7 @@ def check_vector_store(settings: Settings, data_dir: Path | None) -> Finding | s
 
 
 def _books(settings: Settings, data_dir: Path | None) -> Finding | str:
-    """Whether what was charged is what was stored, at one moment; from indexes, a second for a million embeddings."""
+    """Compare charges with stored usage at one moment; by indexes, a second for a million embeddings."""
     from analytiq.standalone.local_database import address_of_database, run_on_database
     from analytiq.storage.repositories.books import BooksRepository
     from analytiq.tenancy.metering.audit import imbalances
@@ -264,7 +264,7 @@ def _books(settings: Settings, data_dir: Path | None) -> Finding | str:
 
 
 def check_stored_keys(settings: Settings, data_dir: Path | None) -> Finding | str:
-    """Whether the secret key opens the stored keys of providers.
+    """Check that the secret key decrypts the stored provider keys.
 
     Raises:
         AnalytiqError: the key in the environment is none, or MongoDB does not answer.

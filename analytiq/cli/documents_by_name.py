@@ -9,7 +9,7 @@ _ID = re.compile("[0-9a-f]{24}")
 
 
 def is_id(text: str) -> bool:
-    """Whether it is an id, as far as its form tells."""
+    """Return whether the name has the form of an id."""
     return _ID.fullmatch(text) is not None
 
 

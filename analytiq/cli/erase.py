@@ -288,7 +288,7 @@ def go_on(settings: Settings, data_dir: Path | None, erasure_id: str) -> None:
 
 
 def set_retention(settings: Settings, data_dir: Path | None, organization_id: str, days: int | None) -> None:
-    """Delete an organization's documents after so many days; None: never."""
+    """Delete an organization's documents after this number of days; None: never."""
 
     async def write(connection: MongoConnection) -> None:
         retention = Retention(RetentionRepository(connection), _documents(connection))
@@ -312,7 +312,7 @@ def describe_organization(settings: Settings, data_dir: Path | None, organizatio
 
 
 def print_report(erasure: Erasure) -> None:
-    """What was erased, and the proof."""
+    """Print the erased rows and the proof."""
     lines = [
         ("erasure", erasure.id),
         ("kind", f"{erasure.kind.value}{', a dry run: nothing was erased' if erasure.is_dry_run else ''}"),

@@ -74,7 +74,7 @@ class Choice:
         return None
 
     def is_included(self, below: PurePosixPath) -> bool:
-        """Whether the file is named by a pattern, so that it is taken whatever its kind."""
+        """Return whether a pattern names the file, which includes it whatever its type."""
         return _matches(below, self.includes)
 
 

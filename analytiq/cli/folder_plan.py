@@ -33,7 +33,7 @@ class Hashes:
 
 @dataclass(slots=True)
 class Comparison:
-    """What is to be done."""
+    """The planned uploads and deletions."""
 
     to_send: list[FoundFile] = field(default_factory=list[FoundFile])
     changed: set[Path] = field(default_factory=set[Path])

@@ -32,7 +32,7 @@ OUTCOMES = {
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What a person asks of an ingestion."""
+    """Options of an ingestion."""
 
     tags: Sequence[Tag] = ()
     metadata: dict[str, JsonValue] | None = None
@@ -50,7 +50,7 @@ class Wishes:
         return [tag.tag_id for tag in self.tags] or None
 
     def policy_of(self, file: FoundFile) -> DuplicatePolicy:
-        """The policy for a name that is there already."""
+        """Return the policy for a name that already exists."""
         if self.on_duplicate is not None:
             return self.on_duplicate
         return DuplicatePolicy.RETURN if file.root is None else DuplicatePolicy.REPLACE
@@ -58,7 +58,7 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one file. `document_id` is None where it failed, and then `remark` says why."""
+    """The outcome of one file. After a failure `document_id` is None and `remark` has the reason."""
 
     path: Path
     outcome: str

@@ -1,4 +1,4 @@
-"""`analytiq jobs …`: what waits, runs, or was given up."""
+"""`analytiq jobs …`: waiting, running and failed jobs."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -66,7 +66,7 @@ def kb_delete(
 
 
 def choose(client: Client, name_or_id: str | None) -> KnowledgeBase:
-    """The knowledge base of this name or id; the only one, where none is named.
+    """Return the knowledge base of this name or id, by default the only one.
 
     Raises:
         NotFoundError: there is no such one, or none at all.
@@ -93,7 +93,7 @@ def choose(client: Client, name_or_id: str | None) -> KnowledgeBase:
 
 
 def ensure(client: Client, name: str, tags: Sequence[Tag], *, model: str | None = None) -> tuple[KnowledgeBase, bool]:
-    """The knowledge base of this name, made with these tags and this model if need be; and whether it was made.
+    """Return the knowledge base of this name and whether it was created, with these tags and this model.
 
     Raises:
         InvalidInputError: there is one, and documents with these tags would not get into it, or its model is another.

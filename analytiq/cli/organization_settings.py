@@ -1,4 +1,4 @@
-"""What becomes of an organization's rate limits when some of them are changed."""
+"""`analytiq settings …`: the organization's OCR languages and rate limits."""
 
 from typing import Annotated
 
@@ -97,7 +97,7 @@ def changed_limits(
     tokens_per_minute: int | None,
     documents_per_minute: int | None,
 ) -> RateLimits:
-    """The limits after a change; None leaves one as it is, 0 takes it away.
+    """Return the limits after a change; None keeps a limit, 0 removes it.
 
     Raises:
         InvalidInputError: nothing is to change, or a limit of documents is asked for a model.

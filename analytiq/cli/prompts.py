@@ -160,7 +160,7 @@ SHOWN_CHARACTERS = 400
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a prompt is to be. `settings`: the numbers, None where they are left to the default."""
+    """The wanted prompt. `settings`: numbers, None for the default."""
 
     text: str
     answer_schema: dict[str, JsonValue] | None
@@ -171,14 +171,14 @@ class Wanted:
 
 
 def task_of(text: str | None, file: Path | None) -> str:
-    """The task, from one of the two places that it may come from."""
+    """Return the task, from the option or the file."""
     if (text is None) == (file is None):
         raise InvalidInputError("Give the task by --text, or in a file by --file.")
     return text if text is not None else _read(cast("Path", file))
 
 
 def schema_of(file: Path | None) -> dict[str, JsonValue] | None:
-    """The JSON schema in a file."""
+    """Read the JSON schema in a file."""
     if file is None:
         return None
     try:
@@ -191,7 +191,7 @@ def schema_of(file: Path | None) -> dict[str, JsonValue] | None:
 
 
 def choose(client: Client, name_or_id: str) -> Prompt:
-    """The prompt of this name or id."""
+    """Return the prompt of this name or id."""
     found = _named(client, name_or_id)
     if found is None:
         found = next((item for item in client.prompts() if item.prompt_id == name_or_id), None)
@@ -233,7 +233,7 @@ def put(client: Client, name: str, wanted: Wanted, *, runs_on_existing: bool) ->
 
 
 def documents_of(client: Client, names_or_ids: Sequence[str], tag: str | None) -> list[str]:
-    """The ids of the documents that are meant."""
+    """Return the ids of the chosen documents."""
     ids: list[str] = []
     for wanted in names_or_ids:
         ids += [wanted] if is_id(wanted) else ids_of(client, wanted)

@@ -1,5 +1,6 @@
-"""`analytiq providers …`: the keys that models are called with. A key is typed or piped in, never an argument:
-arguments are seen by every user of the machine, and kept in the shell's history.
+"""`analytiq providers …`: keys of model providers.
+
+A key is typed or piped in, never an argument: every user of the machine sees arguments, and the shell keeps them.
 """
 
 import sys

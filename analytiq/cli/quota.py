@@ -64,7 +64,7 @@ def show_quota(settings: Settings, data_dir: Path | None, organization_id: str |
 
 
 def set_quota(settings: Settings, data_dir: Path | None, organization_id: str | None, quota: int | None) -> None:
-    """Let an organization use so many SPUs in all; None: as many as it wants."""
+    """Set an organization's SPU quota; None: unlimited."""
     _print(_on_account(settings, data_dir, organization_id, lambda metering, found: metering.set_quota(found, quota)))
 
 

@@ -133,7 +133,7 @@ def _verdict(report: ReconcileReport) -> str:
 
 
 def row_of(run: ReconcileRun) -> tuple[str, ...]:
-    """A run as a line of a table."""
+    """Format a run as a table row."""
     found = ", ".join(f"{count} {kind}" for kind, count in run.counts.items())
     depth = f"{run.depth}, dry" if run.dry_run else run.depth
     return run.run_id, f"{run.created_at:{SECOND}}", depth, run.state, found or "nothing", str(run.repairs)

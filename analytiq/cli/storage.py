@@ -96,7 +96,7 @@ def change(
 
 
 def recount(settings: Settings, data_dir: Path | None, organization_id: str | None) -> None:
-    """Count anew, and print."""
+    """Recount and print."""
     _print(_on_account(settings, data_dir, organization_id, lambda storage, found: storage.recount(found)))
 
 
@@ -118,7 +118,7 @@ def parsed_bytes(text: str | None) -> int | None:
 
 
 def parsed_documents(text: str | None) -> int | None:
-    """A number; None for none.
+    """Parse a number; None for `none`.
 
     Raises:
         InvalidInputError: it is no number.

@@ -58,7 +58,7 @@ Result = TypeVar("Result")
 CANCEL_AGAIN_SECONDS = 0.5
 
 Serve = Callable[[Platform, asyncio.Event], Awaitable[Result]]
-"""What is done with a platform; returns once it is to stop. The event is set when a signal asks for that."""
+"""The work with a running platform, until it should stop. A signal sets the event."""
 
 
 def run_up(settings: Settings, options: PlatformOptions) -> None:

@@ -204,7 +204,7 @@ def sign_out(settings: Settings, data_dir: Path | None, email: str) -> None:
 
 
 def invitations_of(connection: MongoConnection, settings: Settings) -> Invitations:
-    """The invitations of a database."""
+    """Return the invitations of a database."""
     return Invitations.on(connection, days=settings.accounts.invitation_days)
 
 
@@ -256,7 +256,7 @@ def _run(settings: Settings, data_dir: Path | None, work: Callable[[MongoConnect
 
 
 def _base(settings: Settings, data_dir: Path | None) -> str:
-    """Where people reach the API: as the settings say, else where `analytiq up` serves."""
+    """Return the API's public address: by the settings, else of `analytiq up`."""
     if settings.api.public_url is not None:
         return settings.api.public_url.rstrip("/")
     try:

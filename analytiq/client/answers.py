@@ -1,4 +1,4 @@
-"""What the answers of the API have in common, as the client gives them. Fields without a name here are kept too."""
+"""Base of the API's answers. Unknown fields are kept."""
 
 from typing import Generic, TypeVar
 
@@ -23,7 +23,7 @@ class Page(Answer, Generic[Item]):
 
 
 class Failure(Answer):
-    """Why something failed."""
+    """The cause of a failure."""
 
     code: str
     detail: str

@@ -54,7 +54,7 @@ class ChatThread(_Answer):
 
 
 class ChatPassage(_Answer):
-    """What the model was shown; answers cite it as `[number]`."""
+    """A passage shown to the model; answers cite it as `[number]`."""
 
     number: int
     kb_id: str
@@ -72,7 +72,7 @@ class ChatPassage(_Answer):
 
 
 class ChatCitation(_Answer):
-    """What an answer rests on: `quote` is `text[start:end]` of the document's text, on `page`.
+    """The source of a statement: `quote` is `text[start:end]` of the document's text, on `page`.
 
     `is_current` is False once the document's text was replaced or deleted; None in answers of older versions.
     """
@@ -111,7 +111,7 @@ class ChatMessage(_Answer):
     created_at: datetime
     finished_at: datetime | None
     reasoning: str = ""
-    """What the model thought before it answered."""
+    """The model's reasoning before the answer."""
     ended_by: str | None = None
     """complete, length, content_filter or empty, of an answer that is done."""
     can_continue: bool = False
@@ -180,7 +180,7 @@ class ChatCalls(Connection):
         return _Asked.model_validate_json(answer).answer
 
     def follow_answer(self, thread_id: str, message_id: str, *, after: str | None = None) -> Iterator[ChatEvent]:
-        """An answer's events to the last, `done`; a connection that breaks is made again, and nothing comes twice.
+        """Yield the answer's events up to `done`; reconnect without repeating an event.
 
         Args:
             thread_id: of the thread.

@@ -41,7 +41,7 @@ class Client(
     """One organization over REST; may be used from several threads, and as a context manager."""
 
     def organization(self) -> Organization:
-        """The organization that the token opens."""
+        """Return the token's organization."""
         return Organization.model_validate_json(self._transport.call("GET", ""))
 
     def set_cache_scope(self, scope: str) -> Organization:
@@ -57,7 +57,7 @@ class Client(
         return Usage.model_validate_json(self._transport.call("GET", "/usage", query=query))
 
     def quota(self) -> Quota:
-        """How many SPUs the organization may use, and has used."""
+        """Return the organization's SPU quota and usage."""
         return Quota.model_validate_json(self._transport.call("GET", "/quota"))
 
     # Access tokens
@@ -92,11 +92,11 @@ class Client(
         return Tag.model_validate_json(self._transport.call("POST", "/tags", json=body))
 
     def find_tag(self, name: str) -> Tag | None:
-        """The tag of exactly this name."""
+        """Find the tag of exactly this name."""
         return next((tag for tag in self.tags(name_search=name) if tag.name == name), None)
 
     def ensure_tag(self, name: str) -> Tag:
-        """The tag of this name, made if need be."""
+        """Return the tag of this name; create a missing one."""
         wanted = name.strip()
         found = self.find_tag(wanted)
         if found is not None:
@@ -126,7 +126,7 @@ class Client(
         return next((item for item in self.knowledge_bases(name_search=wanted) if item.name == wanted), None)
 
     def chunks(self, kb_id: str, *, document_id: str | None = None) -> Iterator[IndexedChunk]:
-        """The chunks that are indexed in it now, of all its documents or of one, by document and number."""
+        """Yield the indexed chunks of all documents or of one, by document and number."""
         return self._all(
             f"/knowledge-bases/{segment(kb_id)}/chunks", "chunks", IndexedChunk, {"document_id": document_id}
         )
@@ -213,7 +213,7 @@ class Client(
         metadata_filter: MetadataFilter | None = None,
         **options: JsonValue,
     ) -> Explanation:
-        """Why a document is found for a question, or at which stage it fails."""
+        """Explain why a document is found for a question, or at which stage it fails."""
         body = _search_body(query, 5, 0, None, metadata_filter, None, options) | {"document_id": document_id}
         answer = self._transport.call(
             "POST", f"/knowledge-bases/{segment(kb_id)}/explain", json=body, is_repeatable=True
@@ -230,7 +230,7 @@ def _search_body(
     coalesce_neighbors: int | None,
     options: dict[str, JsonValue],
 ) -> dict[str, Any]:
-    """What is None is left to the API."""
+    """Drop options that are None: the API has the defaults."""
     optional: dict[str, Any] = {
         "document_ids": document_ids,
         "metadata_filter": metadata_filter,

@@ -1,4 +1,4 @@
-"""What all calls go through, and lists across pages."""
+"""Calls and pagination shared by all parts of the client."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Self, TypeVar
@@ -45,7 +45,7 @@ class Connection:
         return self._transport.url
 
     def is_ready(self) -> bool:
-        """Whether the API can do its work."""
+        """Return whether the API is ready."""
         return self._transport.is_ready()
 
     def _all(self, path: str, key: str, model: type[Item], query: Query | None = None) -> Iterator[Item]:

@@ -38,7 +38,7 @@ OnSettled = Callable[[DocumentDetail], None]
 
 
 class DocumentCalls(Connection):
-    """What may be done with documents."""
+    """Calls about documents."""
 
     def upload(
         self,
@@ -186,7 +186,7 @@ class DocumentCalls(Connection):
         skip: int = 0,
         limit: int = 10,
     ) -> Page[Document]:
-        """A page of what `documents` gives, with how many there are."""
+        """Return a page of `documents` with the total count."""
         query = _document_query(name_search, tag_ids, states, file_types, metadata_filter)
         return self._page("/documents", "documents", Document, query, skip=skip, limit=limit)
 

@@ -1,4 +1,4 @@
-"""What the client raises: what the API answered, or that it did not answer."""
+"""Errors of the client: problems that the API reports, and missing answers."""
 
 import httpx
 from pydantic import BaseModel, ValidationError
@@ -7,7 +7,7 @@ from analytiq.errors import AnalytiqError, TransientError
 
 
 class FieldProblem(BaseModel):
-    """What is wrong with one field of a call."""
+    """An error in one field of a call."""
 
     field: str
     reason: str

@@ -19,7 +19,7 @@ class ForecastCalls(Connection):
         chunk_overlap: int | None = None,
         embedding_model: str | None = None,
     ) -> Forecast:
-        """What indexing a knowledge base would need, if it were made now. Sizes are in tokens.
+        """Forecast the cost of indexing a new knowledge base. Sizes are in tokens.
 
         Args:
             tag_ids: documents with any of these are counted.

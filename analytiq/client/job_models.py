@@ -1,4 +1,4 @@
-"""What the API answers about jobs, runs of the reconciler, and logs of documents."""
+"""Answers about jobs, runs of the reconciler, and logs of documents."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ from analytiq.client.answers import Answer, Failure
 
 
 class JobProgress(Answer):
-    """How far a running job is: `done` of `total` `unit`s (pages, chunks)."""
+    """Progress of a running job: `done` of `total` `unit`s (pages, chunks)."""
 
     done: int
     total: int
@@ -65,20 +65,20 @@ class JobDetail(Job):
 
 
 class JobReplay(Answer):
-    """How many dead jobs are waiting again."""
+    """The number of replayed jobs."""
 
     replayed: int
 
 
 class JobCancellation(Answer):
-    """How many waiting jobs are given up now, and how many running ones stop within seconds."""
+    """The number of cancelled jobs, and of running jobs that stop within seconds."""
 
     cancelled: int
     stopping: int
 
 
 class KindCounts(Answer):
-    """How many jobs of a kind wait, run, or were given up."""
+    """Counts of one kind of job: waiting, running, failed."""
 
     kind: str
     waiting: int
@@ -141,7 +141,7 @@ class ReconcileRun(Answer):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more comes of it."""
+        """Return whether the run has ended."""
         return self.state in ("done", "failed")
 
 
@@ -153,7 +153,7 @@ class ReconcileReport(ReconcileRun):
 
 
 class DocumentStatus(Answer):
-    """A document's work in one word: PENDING, RUNNING, SUCCESS or FAILURE."""
+    """Summarize a document's work in one word: PENDING, RUNNING, SUCCESS or FAILURE."""
 
     document_id: str
     status: str

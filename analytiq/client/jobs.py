@@ -20,7 +20,7 @@ from analytiq.client.paths import segment
 
 
 class JobCalls(Connection):
-    """What waits, runs or was given up."""
+    """Calls about jobs."""
 
     def jobs_page(
         self,
@@ -33,7 +33,7 @@ class JobCalls(Connection):
         skip: int = 0,
         limit: int = 10,
     ) -> Page[Job]:
-        """A page of jobs, latest change first, with how many there are.
+        """Return a page of jobs, latest change first, with the total count.
 
         There is no walk through all: jobs move in this list while they are worked off.
 
@@ -112,7 +112,7 @@ class JobCalls(Connection):
         return JobCancellation.model_validate_json(self._transport.call("POST", "/jobs/cancel", json=body))
 
     def job_counts(self) -> JobCounts:
-        """How many jobs of each kind wait, run, or were given up."""
+        """Count waiting, running and failed jobs of each kind."""
         return JobCounts.model_validate_json(self._transport.call("GET", "/jobs/counts"))
 
     def job_errors(self, *, kinds: Sequence[str] = (), kb_id: str | None = None) -> list[JobErrorGroup]:
@@ -122,13 +122,13 @@ class JobCalls(Connection):
         return JobErrors.model_validate_json(answer).errors
 
     def document_status(self, document_id: str) -> DocumentStatus:
-        """A document's work in one word: PENDING, RUNNING, SUCCESS or FAILURE."""
+        """Summarize a document's work in one word: PENDING, RUNNING, SUCCESS or FAILURE."""
         return DocumentStatus.model_validate_json(
             self._transport.call("GET", f"/documents/{segment(document_id)}/status")
         )
 
     def document_log(self, document_id: str, *, skip: int = 0, limit: int = 10) -> DocumentLog:
-        """A page of what was done for a document, latest first, and all that still waits or runs."""
+        """Return a page of a document's log, latest first, with its unfinished jobs."""
         query: Query = {"skip": skip, "limit": limit}
         answer = self._transport.call("GET", f"/documents/{segment(document_id)}/log", query=query)
         return DocumentLog.model_validate_json(answer)

@@ -11,7 +11,7 @@ class MetadataFieldCalls(Connection):
     """The types of documents' metadata."""
 
     def metadata_fields(self) -> dict[str, FieldType]:
-        """The declared fields, by name."""
+        """Return the declared fields, by name."""
         answer = self._transport.call("GET", "/metadata-fields")
         return MetadataDeclaration.model_validate_json(answer).fields
 

@@ -1,4 +1,4 @@
-"""What the API answers about tags, documents and knowledge bases."""
+"""Answers about tags, documents and knowledge bases."""
 
 from datetime import datetime
 
@@ -31,7 +31,7 @@ class IndexingState(Answer):
 
     @property
     def is_final(self) -> bool:
-        """Whether it stays so by itself."""
+        """Return whether the state is final."""
         return self.state in ("indexed", "failed", "empty")
 
 
@@ -60,14 +60,14 @@ class DocumentDetail(Document):
 
     @property
     def is_settled(self) -> bool:
-        """Whether its text is extracted and indexed everywhere, or will not be."""
+        """Return whether extraction and indexing have ended, with or without success."""
         if self.state == "failed":
             return True
         return self.state == "extracted" and all(state.is_final for state in self.knowledge_bases)
 
     @property
     def failures(self) -> list[str]:
-        """Why it is not to be found, a sentence each; empty where all is well."""
+        """Return the reasons why it cannot be found, a sentence each."""
         if self.state == "failed":
             return [self.error.detail if self.error else "its text could not be extracted"]
         failed = [state for state in self.knowledge_bases if state.state == "failed"]
@@ -95,7 +95,7 @@ class DocumentRefusal(Answer):
 
 
 class DocumentsChanged(Answer):
-    """What a change of many documents came to."""
+    """The outcome of a change of many documents."""
 
     changed_ids: list[str]
     unchanged_count: int
@@ -103,7 +103,7 @@ class DocumentsChanged(Answer):
 
 
 class UploadedDocument(Answer):
-    """What became of one file: `outcome` is created, returned (it was there), replaced, or failed."""
+    """The outcome of one file: created, returned (already stored), replaced, or failed."""
 
     file_name: str
     outcome: str
@@ -113,7 +113,7 @@ class UploadedDocument(Answer):
 
 
 class UploadAnswer(Answer):
-    """What became of each file, in the order sent."""
+    """The outcome of each file, in the order sent."""
 
     documents: list[UploadedDocument]
     created: int
@@ -160,7 +160,7 @@ class PlacedPage(Answer):
 
 
 class PassagePlace(Answer):
-    """Where a passage stands, by page."""
+    """The place of a passage on a page."""
 
     document_id: str
     start: int
@@ -169,14 +169,14 @@ class PassagePlace(Answer):
 
 
 class DefaultModels(Answer):
-    """The models that are used where nobody names one, and where their texts go."""
+    """The default models and the destination of their texts."""
 
     embedding: "Destination"
     chat: "Destination | None"
 
 
 class Destination(Answer):
-    """Where the texts go that a model is shown; `address` is None for the local model and where it is not told."""
+    """The destination of a model's texts; `address` is None for the local model or if unknown."""
 
     model: str
     litellm_provider: str

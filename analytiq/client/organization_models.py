@@ -1,4 +1,4 @@
-"""What the API answers about organizations: settings, tokens, providers, metering, forecasts."""
+"""Answers about organizations: settings, tokens, providers, metering, forecasts."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from analytiq.models.metadata_field import FieldType
 
 
 class Organization(Answer):
-    """The organization that the token opens."""
+    """Return the token's organization."""
 
     organization_id: str
     name: str
@@ -27,7 +27,7 @@ class ModelRateLimit(Answer):
 
 
 class RateLimits(Answer):
-    """What is let through in a minute; None: nothing is said."""
+    """Limits per minute; None: not set."""
 
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
@@ -36,14 +36,14 @@ class RateLimits(Answer):
 
 
 class ServerSettings(Answer):
-    """What counts where the organization says nothing."""
+    """The server's settings, for what the organization does not set."""
 
     ocr_languages: list[str]
     rate_limits: RateLimits
 
 
 class OrganizationSettings(Answer):
-    """What the organization sets for itself; `ocr_languages` None: the server's."""
+    """The organization's own settings; `ocr_languages` None: the server's."""
 
     ocr_languages: list[str] | None
     available_ocr_languages: list[str]
@@ -52,7 +52,7 @@ class OrganizationSettings(Answer):
 
 
 class Storage(Answer):
-    """How much the organization may store, and stores; None: unlimited."""
+    """The organization's storage quota and usage; None: unlimited."""
 
     max_bytes: int | None
     used_bytes: int
@@ -81,7 +81,7 @@ class AccessToken(Answer):
     made_by: MadeBy | None = None
     """None: made before makers were recorded."""
     permission: str | None = None
-    """What it allows now; None: nothing."""
+    """The present permission; None: nothing."""
 
 
 class IssuedAccessToken(AccessToken):
@@ -103,7 +103,7 @@ class LlmProvider(Answer):
 
 
 class LlmProviderTest(Answer):
-    """What one call to a provider came to; `detail` says it in a sentence."""
+    """The result of a test call to a provider; `detail` is a sentence."""
 
     litellm_provider: str
     model: str
@@ -145,7 +145,7 @@ class Usage(Answer):
 
 
 class Quota(Answer):
-    """How many SPUs the organization may use in all; None: unlimited."""
+    """The organization's SPU quota; None: unlimited."""
 
     quota: int | None
     used_spus: int
@@ -178,7 +178,7 @@ class UnknownDocument(Answer):
 
 
 class Forecast(Answer):
-    """What indexing a knowledge base would need; `price_usd` is None where the model's price is not known.
+    """The forecast of indexing a knowledge base; `price_usd` is None for a model of unknown price.
 
     `unknown_documents` are the first of `unknown_document_count`, which no number includes. Where `is_cache_known` is
     False, all is taken to be new.

@@ -10,7 +10,7 @@ class OrganizationSettingCalls(Connection):
     """OCR languages, rate limits, storage."""
 
     def settings(self) -> OrganizationSettings:
-        """The organization's settings, the server's, and what there is to choose from."""
+        """Return the organization's settings, the server's, and the available choices."""
         return OrganizationSettings.model_validate_json(self._transport.call("GET", "/settings"))
 
     def set_ocr_languages(self, languages: Sequence[str] | None) -> OrganizationSettings:
@@ -24,5 +24,5 @@ class OrganizationSettingCalls(Connection):
         return OrganizationSettings.model_validate_json(self._transport.call("PUT", "/settings", json=body))
 
     def storage(self) -> Storage:
-        """How much the organization may store, and stores."""
+        """Return the organization's storage quota and usage."""
         return Storage.model_validate_json(self._transport.call("GET", "/storage"))

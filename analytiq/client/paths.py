@@ -6,7 +6,7 @@ from analytiq.errors import InvalidInputError
 
 
 def segment(value: str) -> str:
-    """An id as one segment of a path: whatever is given for one must not lead to another route.
+    """Quote an id as one path segment, so that no value reaches another route.
 
     Raises:
         InvalidInputError: no path can hold it: `.` and `..` are taken out of paths on their way.

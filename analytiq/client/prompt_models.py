@@ -1,4 +1,4 @@
-"""What the API answers about models, prompts, runs and results."""
+"""Answers about models, prompts, runs and results."""
 
 from datetime import datetime
 from typing import Any
@@ -53,7 +53,7 @@ class Prompt(PromptVersion):
 
 
 class RunUsage(_Answer):
-    """What a run has used; calls of unknown price are not in `cost_usd`."""
+    """Usage of a run; `cost_usd` excludes calls of unknown price."""
 
     model_calls: int
     prompt_tokens: int
@@ -65,7 +65,7 @@ class RunUsage(_Answer):
 
 
 class RunFailure(_Answer):
-    """Why there is no answer."""
+    """The cause of a missing answer."""
 
     code: str
     detail: str
@@ -91,7 +91,7 @@ class PromptRun(_Answer):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will come of it."""
+        """Return whether the run has ended."""
         return self.status not in ("queued", "running")
 
 
@@ -139,7 +139,7 @@ class LlmUsageItem(_Answer):
 
 
 class LlmUsage(_Answer):
-    """What chat and reranking models were asked, and what that cost."""
+    """Calls to chat and reranking models, and their cost."""
 
     total_calls: int
     total_cost_usd: float

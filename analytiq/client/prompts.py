@@ -31,15 +31,15 @@ class PromptCalls(Connection):
     """Prompts and what they bring about."""
 
     def models(self, *, kind: str | None = None, name_search: str | None = None) -> Iterator[Model]:
-        """The models that can be asked, by name. `kind`: chat, embedding or rerank."""
+        """Return the available models, by name. `kind`: chat, embedding or rerank."""
         return self._all("/models", "models", Model, {"kind": kind, "name_search": name_search})
 
     def default_models(self) -> DefaultModels:
-        """Return the models that are used where nobody names one, and where their texts go."""
+        """Return the default models and the destination of their texts."""
         return DefaultModels.model_validate_json(self._transport.call("GET", "/models/defaults"))
 
     def llm_usage(self, *, since: datetime | None = None, until: datetime | None = None) -> LlmUsage:
-        """Calls to chat and reranking models within [since, until): tokens and US dollars."""
+        """Sum the calls to chat and reranking models within [since, until): tokens and US dollars."""
         query: Query = {"since": since and since.isoformat(), "until": until and until.isoformat()}
         return LlmUsage.model_validate_json(self._transport.call("GET", "/llm-usage", query=query))
 
@@ -124,7 +124,7 @@ class PromptCalls(Connection):
         skip: int = 0,
         limit: int = 10,
     ) -> Page[PromptRun]:
-        """A page of runs, latest first. Statuses: any of queued, running, succeeded, failed, cancelled."""
+        """Return a page of runs, latest first. Statuses: any of queued, running, succeeded, failed, cancelled."""
         query: Query = {"prompt_id": prompt_id, "document_id": document_id, "status": list(statuses) or None}
         return self._page("/runs", "runs", PromptRun, query, skip=skip, limit=limit)
 
@@ -137,7 +137,7 @@ class PromptCalls(Connection):
         return PromptRun.model_validate_json(self._transport.call("POST", f"/runs/{segment(run_id)}/cancel"))
 
     def wait_for_runs(self, run_ids: Sequence[str], *, timeout_seconds: float = 600.0) -> list[PromptRunDetail]:
-        """The runs once all are over, in this order.
+        """Wait until all runs have ended, and return them in this order.
 
         Raises:
             TransientError: some are not over in time; they go on.

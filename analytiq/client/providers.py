@@ -12,7 +12,7 @@ class ProviderCalls(Connection):
     """The keys that models are called with; what was stored is never answered."""
 
     def llm_providers(self, *, skip: int = 0, limit: int = 100) -> Page[LlmProvider]:
-        """The providers that there is a key for, the organization's own or the platform's, by name."""
+        """Return the providers with a key, the organization's or the platform's, by name."""
         return self._page("/llm-providers", "llm_providers", LlmProvider, {}, skip=skip, limit=limit)
 
     def put_llm_provider(

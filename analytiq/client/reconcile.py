@@ -13,7 +13,7 @@ SLOWEST_LOOK_SECONDS = 2.0
 
 
 class ReconcileCalls(Connection):
-    """Looks for what is not as it should be, and mends it."""
+    """Calls about the reconciler, which finds and repairs inconsistencies."""
 
     def reconcile(
         self, *, kb_id: str | None = None, depth: str = "quick", dry_run: bool = False, rebuild_cache: bool = False
@@ -31,7 +31,7 @@ class ReconcileCalls(Connection):
         return ReconcileRun.model_validate_json(self._transport.call("POST", path, json=body))
 
     def reconcile_runs(self, *, kb_id: str | None = None, skip: int = 0, limit: int = 10) -> Page[ReconcileRun]:
-        """A page of runs, newest first."""
+        """Return a page of runs, newest first."""
         return self._page("/reconcile/runs", "runs", ReconcileRun, {"kb_id": kb_id}, skip=skip, limit=limit)
 
     def reconcile_report(self, run_id: str) -> ReconcileReport:

@@ -1,4 +1,4 @@
-"""What the API answers to questions: passages with their scores, and why one is missing."""
+"""Answers to searches: passages with scores, and explanations."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from analytiq.client.answers import Answer
 
 
 class Scores(Answer):
-    """How a passage came to its place; None for a leg or step that it did not go through."""
+    """Scores of a passage by retriever and step; None for those that did not see it."""
 
     vector: float | None
     vector_rank: int | None
@@ -48,7 +48,7 @@ class Degradation(Answer):
 
 
 class LegWeights(Answer):
-    """How much each leg of a hybrid search counted, and why."""
+    """Weight of each retriever in a hybrid search, with the reason."""
 
     vector: float
     lexical: float
@@ -72,7 +72,7 @@ class SearchAnswer(Answer):
 
 
 class Judgement(Answer):
-    """Whether a document passed a stage of a search, in words."""
+    """The outcome of one stage of a search for a document."""
 
     stage: str
     is_passed: bool

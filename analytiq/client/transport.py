@@ -14,12 +14,12 @@ from analytiq.client.paths import segment
 from analytiq.errors import InvalidInputError
 
 MAX_WAITS = 20
-"""How often one call is repeated because the API said when to call again; twice the loading of a large KB."""
+"""Most retries of a call whose answer has Retry-After; twice the loading of a large KB."""
 
 MAX_RETRY_AFTER_SECONDS = 30.0
 
 OUTAGE_SECONDS = 90.0
-"""How long one call is repeated while the API or its database cannot answer: a failover takes 10 to 60 s."""
+"""Time of retries while the API or its database is unavailable: a failover takes 10 to 60 s."""
 
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 5.0
@@ -50,7 +50,7 @@ class Patience:
 
     @property
     def is_repeated(self) -> bool:
-        """Whether the call was made before."""
+        """Return whether this is a retry."""
         return self._waits > 0
 
     def wait_or_raise(self, error: ProblemError | UnreachableError) -> None:
@@ -121,7 +121,7 @@ class Transport:
         json: Mapping[str, Any] | None = None,
         is_repeatable: bool = False,
     ) -> bytes:
-        """The body of the answer; repeats the call while the API cannot answer, in a way that makes no change twice.
+        """Return the body of the answer; retry while the API cannot answer, without making a change twice.
 
         Args:
             method: the HTTP method.
@@ -184,7 +184,7 @@ class Transport:
         return response.content
 
     def lines(self, path: str, *, headers: Mapping[str, str]) -> Iterator[str]:
-        """The lines of an answer as they come.
+        """Yield the lines of an answer as they arrive.
 
         Raises:
             ProblemError: the API refuses it.
@@ -197,7 +197,7 @@ class Transport:
             yield from response.iter_lines()
 
     def is_ready(self) -> bool:
-        """Whether the API answers that it can do its work."""
+        """Return whether the API is ready."""
         try:
             return self._http.get(f"{self.url}/ready").status_code == 200
         except httpx.TransportError:

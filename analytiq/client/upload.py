@@ -13,7 +13,7 @@ from analytiq.errors import InvalidInputError
 OCTET_STREAM = "application/octet-stream"
 
 OnBytes = Callable[[int], None]
-"""Told how many more bytes were read for sending; fewer than none where an upload is repeated."""
+"""Receives the number of bytes read for sending; negative where an upload is repeated."""
 
 
 def document_path(path: Path, root: Path, folder: str | None = None) -> str:
@@ -87,5 +87,5 @@ def _open_at_once(path: str, flags: int) -> int:
 
 
 def content_type_of(path: Path) -> str:
-    """What its name says it is; the server looks at the content too."""
+    """Guess the MIME type by the file name; the server checks the content too."""
     return mimetypes.guess_type(path.name)[0] or OCTET_STREAM

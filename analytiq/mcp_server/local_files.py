@@ -10,7 +10,7 @@ LARGEST_BYTES = 40 * 1024 * 1024
 
 
 def read_file(path: str, folders: Sequence[Path]) -> tuple[str, bytes]:
-    """The name and the bytes of a file in one of the folders.
+    """Read the name and bytes of a file in one of the folders.
 
     Args:
         path: absolute, or below one of the folders.

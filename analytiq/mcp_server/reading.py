@@ -1,4 +1,4 @@
-"""How much of a document one answer holds: pure."""
+"""Size limit of a document in one answer; pure functions."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ MOST_CHARACTERS = 40_000
 
 
 def read(text: DocumentText, *, offset: int, most_characters: int = MOST_CHARACTERS) -> ReadDocument:
-    """The pages, as far as one answer goes.
+    """Select the pages that fit one answer.
 
     Args:
         text: the pages that were asked for, in order.

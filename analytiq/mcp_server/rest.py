@@ -24,7 +24,7 @@ class RestApi:
         self._prefix = f"/v0/orgs/{quote(organization_id, safe='')}"
 
     async def get(self, path: str, **query: QueryValue) -> bytes:
-        """The body of the answer to a GET; what is None is left out of the query.
+        """Return the body of the answer to a GET; the query omits values of None.
 
         Raises:
             ProblemError: the API refuses it.
@@ -33,7 +33,7 @@ class RestApi:
         return await self._call("GET", path, query=query, is_repeatable=True)
 
     async def post(self, path: str, json: Mapping[str, Any], *, is_repeatable: bool = False) -> bytes:
-        """The body of the answer to a POST; raises as `get` does.
+        """Return the body of the answer to a POST; raise as `get` does.
 
         Args:
             path: below the organization, with its leading slash.

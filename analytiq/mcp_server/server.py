@@ -58,7 +58,7 @@ class StrictServer(MCPServer[Any]):
 
 
 def new_server(open_api: OpenApi, folders: Sequence[Path] = ()) -> MCPServer[Any]:
-    """A server of which each tool is calls to the REST API that `open_api` opens.
+    """Build a server whose tools call the REST API that `open_api` opens.
 
     With `folders` (resolved) files in them may be uploaded by their path: for a server on the user's own machine.
     """

@@ -1,4 +1,4 @@
-"""What the tools answer. Field names are those of the REST API."""
+"""Answers of the tools, with the REST API's field names."""
 
 from typing import Annotated
 
@@ -128,7 +128,7 @@ class ReadDocument(_Answer):
 
 
 class Uploaded(_Answer):
-    """What became of an upload: `outcome` is created, returned (it was there already) or replaced."""
+    """The outcome of an upload: created, returned (already stored) or replaced."""
 
     document_id: str
     document_name: str

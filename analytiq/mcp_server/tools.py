@@ -1,4 +1,4 @@
-"""What the tools do, over the REST API; see `server` for their names and what they tell of themselves."""
+"""Implementation of the tools over the REST API; `server` has their names and descriptions."""
 
 import base64
 import binascii
@@ -72,7 +72,7 @@ class Tools:
         return FoundPassages(passages=[FoundPassage.of(item) for item in answer.results], notes=notes)
 
     async def list_knowledge_bases(self, name: str | None, skip: int, limit: int) -> KnowledgeBasePage:
-        """A page of knowledge bases whose name has `name` in it."""
+        """Return a page of knowledge bases whose name contains `name`."""
         found, total = await self._knowledge_bases(name, skip=skip, limit=limit)
         names = await self._tag_names()
         summaries = [
@@ -81,7 +81,7 @@ class Tools:
         return KnowledgeBasePage(knowledge_bases=summaries, total_count=total, skip=skip)
 
     async def list_documents(self, name: str | None, tags: Sequence[str], skip: int, limit: int) -> DocumentPage:
-        """A page of documents whose name has `name` in it, and that have all these tags."""
+        """Return a page of documents whose name contains `name` and that have all these tags."""
         names = await self._tag_names()
         tag_ids = [_tag_id(names, tag) for tag in tags]
         query = {"name_search": name, "tag_ids": ",".join(tag_ids) or None, "skip": skip, "limit": limit}
@@ -182,7 +182,7 @@ class Tools:
 
 
 def decoded(text: str | None, base64_content: str | None) -> bytes:
-    """The bytes of a file that came as text, or as base64.
+    """Decode a file given as text or base64.
 
     Raises:
         InvalidInputError: neither or both are given, or it is no base64.
@@ -205,7 +205,7 @@ def _tag_id(names: Mapping[str, str], tag: str) -> str:
 
 
 def _segment(value: str, field: str) -> str:
-    """An id, fit for a path: it came from a model, and must not lead to another route."""
+    """Check an id given by a model, so that it cannot reach another route."""
     if not value.isalnum() or not value.isascii():
         raise InvalidInputError.of_field(field, "ids have 24 hex digits; list what there is to find them")
     return value

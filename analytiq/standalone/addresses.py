@@ -1,4 +1,4 @@
-"""Where the API listens, and whether it answers there."""
+"""Addresses and readiness of the API."""
 
 import http.client
 import socket
@@ -16,7 +16,7 @@ SIGN_IN_PATH = "/sign-in/"
 
 
 def url_of(host: str, port: int) -> str:
-    """The API's URL for clients on this machine."""
+    """Return the API's URL for clients on this machine."""
     reachable = WILDCARD_HOSTS.get(host, host)
     return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
 
@@ -68,7 +68,7 @@ def serves_pages(url: str) -> bool:
 
 
 def is_ready(host: str, port: int) -> bool:
-    """Whether the API answers that it can do its work; blocking."""
+    """Return whether the API is ready; blocking."""
     connection = http.client.HTTPConnection(WILDCARD_HOSTS.get(host, host), port, timeout=ANSWER_SECONDS)
     try:
         connection.request("GET", "/ready")

@@ -30,7 +30,7 @@ PRIVATE_UMASK = 0o077
 
 
 class Holder(BaseModel):
-    """Who holds a data directory."""
+    """The process that holds a data directory."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -39,11 +39,11 @@ class Holder(BaseModel):
     since: str
     """RFC 3339, UTC."""
     url: str | None = None
-    """Where its API answers, once it does."""
+    """Address of its API, once ready."""
 
 
 class ConnectionFile(BaseModel):
-    """What a client on the same machine needs to reach the API."""
+    """The connection of clients on the same machine to the API."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -53,7 +53,7 @@ class ConnectionFile(BaseModel):
 
     @field_serializer("token", when_used="json")
     def _reveal_token(self, token: SecretStr) -> str:
-        """The file is where the token is kept; everywhere else it stays masked."""
+        """Reveal the token in the file; it is masked everywhere else."""
         return token.get_secret_value()
 
 
@@ -108,7 +108,7 @@ class DataDirectory:
     def read_or_create_secret(
         self, name: str, make: Callable[[], str] = lambda: secrets.token_urlsafe(32)
     ) -> SecretStr:
-        """The secret kept in the file `name`, made by `make` at first use."""
+        """Return the secret in the file `name`, created by `make` at first use."""
         target = self.path / name
         if not target.exists():
             write_private_file(target, make())
@@ -159,7 +159,7 @@ os.register_at_fork(after_in_child=_forget_in_forked_child)
 
 
 def read_connection(path: Path) -> ConnectionFile:
-    """How to reach the API whose data directory is `path`.
+    """Read the connection to the API whose data directory is `path`.
 
     Raises:
         NotFoundError: no API runs on it.

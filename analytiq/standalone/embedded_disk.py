@@ -8,24 +8,24 @@ from pathlib import Path
 from analytiq.settings import MEBIBYTE
 
 LEAST_FREE_BYTES = 300 * MEBIBYTE
-"""What mongod is restarted with: it makes up to three journal files of 100 MB before it serves (measured)."""
+"""Free space needed to restart mongod: it creates up to three journal files of 100 MB (measured)."""
 FULL_BYTES = MEBIBYTE
 """With less than this a disk is full, whether or not mongod could still write so into its log."""
 LOOK_SECONDS = 5.0
 
 
 def is_full(root: Path) -> bool:
-    """Whether nothing more can be written."""
+    """Return whether the disk is full."""
     return free_bytes(root) < FULL_BYTES
 
 
 def free_bytes(root: Path) -> int:
-    """What this user may still write to the disk that holds the directory; a quota of his own does not show."""
+    """Return the free bytes of the directory's disk; quotas of the user are not included."""
     return shutil.disk_usage(root).free
 
 
 def says_full(error: OSError) -> bool:
-    """Whether a call failed for want of room."""
+    """Return whether a call failed because the disk is full."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -38,7 +38,7 @@ async def wait_for_room(root: Path) -> None:
 
 
 def waiting_for_room(root: Path) -> str:
-    """What a person is told who can make room."""
+    """Return the message to someone who can free disk space."""
     return (
         f"The disk that holds {str(root)!r} is full, so the embedded database has stopped; nothing is lost. It is"
         f" started again by itself once {LEAST_FREE_BYTES // MEBIBYTE} MB are free there: remove what is not needed, or"

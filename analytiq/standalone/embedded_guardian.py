@@ -15,7 +15,7 @@ import signal
 import sys
 
 SHUTDOWN_MILLISECONDS = 60_000
-"""What mongod gets for its clean shutdown (measured: 1 s) before it is killed."""
+"""Time for mongod's clean shutdown (measured: 1 s) before it is killed."""
 
 
 def guard(parent: int, mongod: int) -> None:

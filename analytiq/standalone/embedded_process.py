@@ -60,12 +60,12 @@ ADVICE = {
         " a directory of this user's."
     ),
 }
-"""What mongod or the loader says → what to do."""
+"""Message of mongod or the loader → remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerFiles:
-    """Where one embedded server keeps its things, all under the data directory."""
+    """Files of one embedded server, all under the data directory."""
 
     root: Path
 
@@ -81,7 +81,7 @@ class ServerFiles:
 
     @property
     def state(self) -> Path:
-        """Which process serves the data, on which port (`embedded_state`)."""
+        """Process and port of the server (`embedded_state`)."""
         return self.root / "mongod.json"
 
     @property
@@ -91,7 +91,7 @@ class ServerFiles:
 
     @property
     def output(self) -> Path:
-        """What was printed before there was a log: a missing library, a wrong option, a log not writable."""
+        """Output before the log opened: a missing library, a wrong option, a log not writable."""
         return self.root / "mongod.out"
 
     def rotate(self) -> None:
@@ -103,14 +103,14 @@ class ServerFiles:
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
-    """What the server may take of the machine."""
+    """Resource limits of the server."""
 
     cache_bytes: int
     oplog_mebibytes: int
 
 
 class FailureKind(Enum):
-    """What a failed start allows to try next."""
+    """The next step after a failed start."""
 
     PORT_TAKEN = "another port"
     INCOMPATIBLE_DATA = "another binary"
@@ -120,7 +120,7 @@ class FailureKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StartFailure:
-    """Why a mongod ended before it served, and what a person can do about it."""
+    """The cause and remedy of a failed start of mongod."""
 
     kind: FailureKind
     detail: str
@@ -130,8 +130,10 @@ class MongodProcess:
     """A running mongod, either started here or adopted."""
 
     def __init__(self, pid: int, port: int, child: subprocess.Popen[bytes] | None) -> None:
-        """Raises ProcessLookupError where no such process runs; a child of ours always does until waited"
-        " for.
+        """Take charge of a running process; an own child counts as running until it is waited for.
+
+        Raises:
+            ProcessLookupError: no such process runs.
         """
         self.pid = pid
         self.port = port
@@ -239,7 +241,7 @@ async def spawn(binary: Path, files: ServerFiles, limits: ServerLimits, port: in
 
 
 def command(binary: Path, files: ServerFiles, limits: ServerLimits, port: int) -> Sequence[str]:
-    """The command line, each option with its reason."""
+    """Build the command line, each option with its reason."""
     cache_gibibytes = max(LEAST_CACHE_GIBIBYTES, limits.cache_bytes / GIBIBYTE)
     return [
         *(str(binary), "--dbpath", str(files.data), "--port", str(port), "--bind_ip", HOST),
@@ -278,7 +280,7 @@ def free_port(preferred: int | None) -> int:
 
 
 def explain_end(files: ServerFiles, binary: Path, status: int | None, port: int) -> StartFailure:
-    """What a mongod that ended by itself says about it, and what to do."""
+    """Explain the end of a mongod by its log, with a remedy."""
     quote = last_words(files)
     text = f"{_tail(files.log)}\n{_tail(files.output)}"
     said = f" It said: {quote}." if quote else ""
@@ -288,7 +290,7 @@ def explain_end(files: ServerFiles, binary: Path, status: int | None, port: int)
 
 
 def last_words(files: ServerFiles) -> str:
-    """Why it ended, in the log's words: the fatal line and the error that led to it.
+    """Return the fatal log line and the error that led to it.
 
     What it cannot log it prints: that the log, on a full disk, cannot be written. Falls back to what it printed
     before it had a log (a library missing), and then to nothing.
@@ -308,7 +310,7 @@ def last_words(files: ServerFiles) -> str:
 
 
 def lacks_room(files: ServerFiles) -> bool:
-    """Whether it ended for want of room, by the disk as it is now or by its own words.
+    """Return whether mongod ended because of a full disk, by the disk's state or its log.
 
     The words count as well: what it had begun to write it gives back when it ends, so that a few megabytes may be free.
     """
@@ -342,7 +344,7 @@ def _log_lines(log: Path) -> Iterator[_LogLine]:
 
 
 def _reason(attributes: dict[str, Any]) -> str:
-    """The part of a log line's attributes that says why, wherever that line keeps it."""
+    """Find the reason among the attributes of a log line."""
     for name in ("error_str", "errmsg", "error", "message", "msg", "reason"):
         value = attributes.get(name)
         if isinstance(value, dict):
@@ -353,7 +355,7 @@ def _reason(attributes: dict[str, Any]) -> str:
 
 
 def _advice(text: str, files: ServerFiles, status: int | None, port: int) -> tuple[FailureKind, str]:
-    """The first rule that fits; what is looked for is mongod's and the loader's wording."""
+    """Return the first matching rule; patterns are mongod's and the loader's wording."""
     if status == EXIT_ADDRESS_IN_USE or "Address already in use" in text:
         return FailureKind.PORT_TAKEN, f"Port {port} on {HOST} is taken by another program; start again."
     if status == EXIT_INCOMPATIBLE_DATA or any(sign in text for sign in INCOMPATIBLE_DATA_SIGNS):

@@ -57,7 +57,7 @@ START_SECONDS = 120.0
 """From exec to primary. Measured under 2 s; recovery after a crash may replay a journal of gigabytes."""
 
 SURVIVOR_SECONDS = 75.0
-"""How long a survivor that is ending may take: longer than a guardian gives it before killing it."""
+"""Time for a survivor to end: longer than its guardian waits before killing it."""
 
 PORT_ATTEMPTS = 5
 USER_SECONDS = 30.0
@@ -368,7 +368,7 @@ class EmbeddedServer:
 
 
 async def _cancel(task: asyncio.Task[object]) -> None:
-    """Cancel a task and see it end; what it would have raised is of no interest any more."""
+    """Cancel a task and wait for its end; ignore its error."""
     task.cancel()
     await asyncio.wait((task,))
     if not task.cancelled():
@@ -376,5 +376,5 @@ async def _cancel(task: asyncio.Task[object]) -> None:
 
 
 def _new_key() -> str:
-    """A key file's content; mongod takes 6 to 1024 characters of standard base64."""
+    """Generate a key file's content; mongod takes 6 to 1024 characters of standard base64."""
     return base64.b64encode(os.urandom(96)).decode()

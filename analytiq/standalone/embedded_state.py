@@ -1,4 +1,4 @@
-"""What an embedded server leaves behind for the next start: its port, and its process if that still runs."""
+"""State of an embedded server for the next start: port and process."""
 
 from pathlib import Path
 
@@ -18,12 +18,12 @@ class RunningServer(BaseModel):
 
     @classmethod
     def of(cls, pid: int) -> "RunningServer | None":
-        """The process as it runs now, or None where it does not."""
+        """Identify the running process; None where none runs."""
         ticks = _started_ticks(pid)
         return None if ticks is None else cls(pid=pid, started_ticks=ticks)
 
     def serves(self, data: Path) -> bool:
-        """Whether that very process still runs, as a mongod on this dbPath."""
+        """Return whether this process still runs, as a mongod on this dbPath."""
         if _started_ticks(self.pid) != self.started_ticks:
             return False
         try:
@@ -43,7 +43,7 @@ class ServerState(BaseModel):
 
     @classmethod
     def read(cls, file: Path) -> "ServerState":
-        """What was last written; nothing known where the file is missing or damaged."""
+        """Read the last state; an empty one where the file is missing or damaged."""
         try:
             return cls.model_validate_json(file.read_text(encoding="utf-8"))
         except (FileNotFoundError, ValidationError):

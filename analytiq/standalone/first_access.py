@@ -22,20 +22,20 @@ TOKEN_NAME = "analytiq up"  # noqa: S105  # what the token is called in lists
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What opens the organization."""
+    """Access to the organization."""
 
     organization_id: str
     organization_name: str
     token: SecretStr
     is_new_token: bool
     has_provider_keys: bool = False
-    """Whether anything is stored that the secret key has to open."""
+    """Whether the database holds keys encrypted with the secret key."""
     owner_invitation: SecretStr | None = None
     """Of a link that makes its follower the owner, where a new organization has nobody yet."""
 
 
 async def open_or_create(uri: SecretStr, settings: Settings, directory: Path) -> Access:
-    """The access that connection.json in `directory` keeps; a new token where it is gone or no longer valid.
+    """Return the access in the directory's connection.json; issue a token where it is missing or invalid.
 
     Migrates the database on the way. The oldest organization counts, and one is made where there is none.
     """

@@ -26,7 +26,7 @@ JobCounts = dict[tuple[str, str], int]
 
 
 def address_of_database(settings: Settings, data_dir: Path | None) -> SecretStr:
-    """The embedded database of the data directory where that was named and one runs, else as for `analytiq up`.
+    """Find the database: the embedded one of the named data directory if it runs, else as `analytiq up` does.
 
     Raises:
         NotFoundError: MONGODB_URI is not set, and no embedded database runs.
@@ -42,7 +42,7 @@ def address_of_database(settings: Settings, data_dir: Path | None) -> SecretStr:
 
 
 def describe(uri: SecretStr, database: str) -> str:
-    """What serves the platform: a replica set or a sharded cluster, and its version.
+    """Describe the database server: replica set or sharded cluster, and its version.
 
     Raises:
         AnalytiqError: it cannot be reached, or cannot do what the platform needs.
@@ -57,7 +57,7 @@ def describe(uri: SecretStr, database: str) -> str:
 
 
 def count_jobs(uri: SecretStr, database: str, organization_id: str) -> JobCounts:
-    """An organization's jobs that are not done."""
+    """Count an organization's unfinished jobs."""
 
     async def count(connection: MongoConnection) -> JobCounts:
         return await JobRepository(connection).counts(organization_id)
@@ -92,7 +92,7 @@ def issue_token(
 
 
 async def organization_of(connection: MongoConnection, organization_id: str | None) -> Organization:
-    """The organization with this id, by default the oldest.
+    """Return the organization with this id, by default the oldest.
 
     Raises:
         NotFoundError: there is no such organization, or none at all.

@@ -25,7 +25,7 @@ _CGROUP_MEMORY = Path("/sys/fs/cgroup/memory.max")
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What this process may use: whole cores, at least 1, and bytes of memory."""
+    """Resources of this process: whole cores, at least 1, and bytes of memory."""
 
     cores: int
     memory_bytes: int

@@ -34,12 +34,12 @@ READY_SECONDS = 120.0
 READY_POLL_SECONDS = 0.05
 
 DRAIN_MARGIN_SECONDS = 5.0
-"""What a worker gets beyond its own limit for finishing jobs, to give the rest back to the queue."""
+"""Extra time for a worker to return unfinished jobs to the queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlatformOptions:
-    """How this run is to be.
+    """Options of a run.
 
     Attributes:
         data_dir: where everything is kept.
@@ -252,7 +252,7 @@ class Platform:
 
 
 async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
-    """Cancel tasks and see them end; what they would have raised is of no interest any more."""
+    """Cancel tasks and wait for their end; ignore their errors."""
     for task in tasks:
         task.cancel()
     if tasks:

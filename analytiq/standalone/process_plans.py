@@ -1,4 +1,4 @@
-"""Which processes the platform consists of, and with which environment each runs."""
+"""The processes of the platform and their environments."""
 
 import contextlib
 from collections.abc import Mapping
@@ -89,7 +89,7 @@ def _plan(name: str, module: str, environment: Mapping[str, str], logs: Path | N
 
 
 def _emptied(directory: Path, pattern: str) -> Path:
-    """The counts of processes that ended with an earlier run would be added up with this run's."""
+    """Remove an earlier run's files: its counts would be added to this run's."""
     directory.mkdir(mode=0o700, exist_ok=True)
     for file in directory.glob(pattern):
         with contextlib.suppress(FileNotFoundError):

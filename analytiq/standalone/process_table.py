@@ -23,7 +23,7 @@ class RunningProcess:
 
 
 def holder_of(data_dir: Path) -> Holder | None:
-    """Who runs the platform on a data directory, if anybody says so and still lives."""
+    """Return the living process that runs the platform on a data directory."""
     try:
         holder = Holder.model_validate_json((data_dir.expanduser() / LOCK_FILE).read_text(encoding="utf-8"))
     except (OSError, ValidationError):
@@ -32,7 +32,7 @@ def holder_of(data_dir: Path) -> Holder | None:
 
 
 def processes_of(pid: int) -> list[RunningProcess]:
-    """A process and all that it has started, which do the work of the platform."""
+    """List a process of the platform with all its descendants."""
     return list(_with_children(pid))
 
 

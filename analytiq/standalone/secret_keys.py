@@ -21,7 +21,7 @@ from analytiq.storage.repositories.providers import ProviderRepository
 
 
 async def renew(connection: MongoConnection, vault: Vault) -> RotationReport:
-    """Encrypt anew what is not under the vault's present key."""
+    """Encrypt with the vault's present key whatever is under another."""
     return await Rotation(ProviderRepository(connection), IdempotencyRepository(connection), vault).run()
 
 
@@ -43,7 +43,7 @@ def replace_key_of(directory: Path) -> None:
 
 
 def vault_of(settings: Settings, directory: Path) -> Vault | None:
-    """What opens stored keys: the environment's key, else the data directory's; None where neither is there.
+    """Return the vault of the environment's key, else of the data directory's; None without either.
 
     Raises:
         InvalidInputError: it is no key.
@@ -57,7 +57,7 @@ def vault_of(settings: Settings, directory: Path) -> Vault | None:
 
 
 async def key_problem(uri: SecretStr, database: str, vault: Vault) -> str | None:
-    """What is wrong where the key does not open the stored keys of providers, and what mends it."""
+    """Explain why the key does not decrypt the stored provider keys, with a remedy; None if it does."""
     connection = await connect(uri, database)
     try:
         problem = (await check_secret_key(ProviderRepository(connection), vault)).problem
@@ -67,7 +67,7 @@ async def key_problem(uri: SecretStr, database: str, vault: Vault) -> str | None
 
 
 async def finish_rotation(uri: SecretStr, database: str, secret_key: SecretStr, directory: Path) -> None:
-    """At the platform's start, before its processes run: encrypt anew, then forget the old keys.
+    """Encrypt with the new key at the platform's start, then remove the old keys.
 
     They stay where something can be read with none of the keys: whoever finds the key may still need them.
     """

@@ -1,4 +1,4 @@
-"""What a start of `analytiq up` changes by its environment, in sentences: keys of providers and default models."""
+"""Changes that the environment of `analytiq up` makes to provider keys and default models, in sentences."""
 
 from pydantic import SecretStr
 

@@ -25,7 +25,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ProcessPlan:
-    """What to run: `module` as `python -m module`, with exactly this environment.
+    """A process to run: `python -m module` with exactly this environment.
 
     `log_file` takes what the process prints; without one it prints where its parent does.
     """
@@ -65,7 +65,7 @@ class ManagedProcess:
         self._keeper = asyncio.create_task(self._keep_running(), name=f"keeper-of-{self.plan.name}")
 
     def settle(self) -> None:
-        """The platform is up: from now on it is restarted however often it dies.
+        """Mark the platform as up: from now on, restart the process however often it dies.
 
         A database that is away for an hour must not end the platform; a mistake in the settings must, at start.
         """
