@@ -1,4 +1,4 @@
-"""The stores that the contracts are run over: the local one, MongoDB's behind the emulator, and a real server.
+"""The backends of the contract: the local one, MongoDB's behind the emulator, a plug-in, and a real server.
 
 `ANALYTIQ_TEST_SEARCH_URI` names a real MongoDB with a search server: Atlas, or 8.2 with mongot.
 """
@@ -21,9 +21,15 @@ from analytiq.storage.ids import new_id
 from analytiq.storage.migrations import migrate
 from tests.contract.shelf import Shelf, a_knowledge_base
 from tests.fakes.search_server import SearchServer
+from tests.sqlite_backend.registration import registered
 
 REAL_SERVER = os.environ.get("ANALYTIQ_TEST_SEARCH_URI")
-STORES = ["local", "emulator", pytest.param("server", marks=pytest.mark.skipif(not REAL_SERVER, reason="no URI given"))]
+BACKENDS = [
+    "local",
+    "emulator",
+    "sqlite",
+    pytest.param("server", marks=pytest.mark.skipif(not REAL_SERVER, reason="no URI given")),
+]
 
 NewShelf = Callable[..., Awaitable[Shelf]]
 
@@ -41,15 +47,17 @@ class Serving:
         found = backend_type("mongodb" if self.name in ("emulator", "server") else self.name)
         assert found is not None
         settings = Settings(
-            data_dir=str(directory),
+            data_dir=directory,
             search=SearchSettings(local_store_bytes=2**26, load_wait_seconds=60.0),
             lexical=LexicalSettings(is_enabled=with_keywords, build_wait_seconds=60.0),
         )
         return found.create(Repositories(self.connection), settings)
 
 
-@pytest.fixture(scope="module", params=STORES)
-async def serving(request: pytest.FixtureRequest, mongo_uri: SecretStr) -> AsyncIterator[Serving]:
+@pytest.fixture(scope="module", params=BACKENDS)
+async def serving(
+    request: pytest.FixtureRequest, mongo_uri: SecretStr, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Serving]:
     """Its database is dropped afterwards."""
     name: str = request.param
     async with AsyncExitStack() as stack:
@@ -57,6 +65,8 @@ async def serving(request: pytest.FixtureRequest, mongo_uri: SecretStr) -> Async
         if name == "emulator":
             emulator = await stack.enter_async_context(SearchServer.running(mongo_uri.get_secret_value()))
             uri = SecretStr(emulator.uri)
+        elif name == "sqlite":
+            stack.enter_context(registered(tmp_path_factory.mktemp("packages")))
         elif name == "server":
             uri = SecretStr(REAL_SERVER or "")
         connection = await connect(uri, f"contract_{new_id()}")
@@ -89,3 +99,9 @@ async def new_shelf(serving: Serving, tmp_path: Path) -> AsyncIterator[NewShelf]
 async def shelf(new_shelf: NewShelf) -> Shelf:
     """An empty knowledge base."""
     return await new_shelf()
+
+
+@pytest.fixture
+async def keyed(new_shelf: NewShelf) -> Shelf:
+    """An empty knowledge base with a keyword index."""
+    return await new_shelf(with_keywords=True)

@@ -1,10 +1,11 @@
-"""What every vector store owes: over the local one, MongoDB's behind the emulator, and a real server where one is."""
+"""The contract of every retrieval backend: local, MongoDB's behind the emulator, a plug-in, and a real server."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from analytiq.errors import InvalidInputError
 from analytiq.retrieval.backends.mongodb import hits
@@ -14,7 +15,14 @@ from tests.contract.conftest import Serving
 from tests.contract.shelf import Found, Shelf, vectors
 from tests.made_filters import IDS, a_document, chunk_filters
 
+Place = tuple[str, int]
+
 QUERY = vectors(1)[0]
+MADE = settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 
 
 def alike(found: Found, expected: Found) -> None:
@@ -153,14 +161,14 @@ async def test_filters_let_through_what_a_plain_reading_does(
     assert await library.counted(tree) == len(library.expected(QUERY, tree=tree))
 
 
-MANY = {"local": 100_000, "emulator": 10_000, "server": 100_000}
+MANY_VECTORS = {"local": 100_000, "emulator": 10_000, "sqlite": 2_000, "server": 100_000}
 """Chunks; the emulator goes through them one by one."""
 
 
 async def test_a_filter_that_one_of_many_near_identical_chunks_passes_finds_it(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    count = MANY[shelf.name]
+    count = MANY_VECTORS[shelf.name]
     for number in range(10):
         rows = np.tile(QUERY, (count // 10, 1)) + vectors(count // 10) * 0.01
         document = a_document(new_id(), number=number).model_copy(update={"document_name": f"{number}"})
@@ -188,8 +196,160 @@ async def test_asking_deeper_than_the_store_can_look_is_right_or_refused(
     monkeypatch.setattr(hits, "MOST_FOUND", 50)
     await shelf.put(a_document(IDS[0]), vectors(60))
     alike(await shelf.found(QUERY, limit=50), shelf.expected(QUERY, limit=50))
-    if shelf.name == "local":
+    if shelf.name in ("local", "sqlite"):
         alike(await shelf.found(QUERY, limit=55), shelf.expected(QUERY, limit=55))
     else:
         with pytest.raises(InvalidInputError, match="skip: MongoDB's search server shows the 50 best chunks"):
             await shelf.found(QUERY, limit=55)
+
+
+async def by_keywords(keyed: Shelf, question: str, *, limit: int = 100, tree: Filter | None = None) -> list[Place]:
+    return [row[:2] for row in await keyed.found_by_words(question, limit=limit, tree=tree)]
+
+
+async def test_an_empty_knowledge_base_has_no_keywords_to_find(keyed: Shelf) -> None:
+    assert await by_keywords(keyed, "whales") == []
+
+
+async def test_chunks_with_words_of_the_question_are_found_those_with_more_of_them_first(keyed: Shelf) -> None:
+    await keyed.write(
+        a_document(IDS[0]), "Ships sail over seas.", "Singing whales swim.", "Whales eat krill, and birds eat fish."
+    )
+    await keyed.write(a_document(IDS[1]), "Nothing of the kind.")
+    answer = await keyed.found_by_words("singing whales")
+    assert [row[:2] for row in answer] == [(IDS[0], 1), (IDS[0], 2)]
+    assert answer[0][2] > answer[1][2] > 0
+    assert await by_keywords(keyed, "singing whales", limit=1) == [(IDS[0], 1)]
+    assert await by_keywords(keyed, "giraffes") == []
+
+
+async def test_words_are_found_by_their_stems(keyed: Shelf) -> None:
+    await keyed.write(a_document(IDS[0]), "The whales were singing.", "A ship sailed.")
+    assert await by_keywords(keyed, "whale") == [(IDS[0], 0)]
+    assert await by_keywords(keyed, "WHALES SING") == [(IDS[0], 0)]
+
+
+async def test_a_code_is_found_before_those_that_are_like_it(keyed: Shelf) -> None:
+    texts = [f"Invoice INV-2024/{number:05} is paid." for number in range(120, 126)]
+    await keyed.write(a_document(IDS[0]), *texts)
+    assert (await by_keywords(keyed, "INV-2024/00123"))[0] == (IDS[0], 3)
+    assert (await by_keywords(keyed, "was inv-2024/00125, the invoice, paid?"))[0] == (IDS[0], 5)
+
+
+async def test_scripts_without_spaces_are_found_by_parts_of_a_sentence(keyed: Shelf) -> None:
+    await keyed.write(a_document(IDS[0]), "座頭鯨の歌を聞いた", "鳥は空を飛ぶ", "고래가 노래한다", "鲸鱼在海里唱歌")
+    assert (await by_keywords(keyed, "鯨の歌"))[0] == (IDS[0], 0)
+    assert (await by_keywords(keyed, "唱歌"))[0] == (IDS[0], 3)
+
+
+async def test_what_was_committed_is_found_and_what_was_replaced_or_taken_out_is_not(keyed: Shelf) -> None:
+    await keyed.write(a_document(IDS[0]), "whales")
+    assert await by_keywords(keyed, "whales") == [(IDS[0], 0)]
+    await keyed.write(a_document(IDS[1]), "more whales")
+    await keyed.write(a_document(IDS[0]), "birds")
+    assert await by_keywords(keyed, "whales") == [(IDS[1], 0)]
+    assert await by_keywords(keyed, "birds") == [(IDS[0], 0)]
+    await keyed.take_out(IDS[1])
+    assert await by_keywords(keyed, "whales") == []
+
+
+async def test_what_is_only_staged_is_not_found_by_keywords(keyed: Shelf) -> None:
+    await keyed.write(a_document(IDS[0]), "one whale")
+    await keyed.stage(a_document(IDS[1]), vectors(60), ["whale whale whale"] * 60)
+    assert await by_keywords(keyed, "whale", limit=1) == [(IDS[0], 0)]
+
+
+async def test_pages_of_equal_keyword_results_follow_each_other(keyed: Shelf) -> None:
+    for document_id in reversed(IDS[:3]):
+        await keyed.write(a_document(document_id), *["whales"] * 20)
+    ordered = [(document_id, place) for document_id in IDS[:3] for place in range(20)]
+    for limit in (1, 7, 20, 33):
+        assert await by_keywords(keyed, "whales", limit=limit) == ordered[:limit]
+
+
+async def test_an_empty_set_of_documents_has_no_keywords(keyed: Shelf) -> None:
+    await keyed.write(a_document(IDS[0]), "whales")
+    assert await by_keywords(keyed, "whales", tree=In(BuiltInField.DOCUMENT_ID, ())) == []
+
+
+async def test_another_organization_finds_no_keywords(keyed: Shelf, serving: Serving, tmp_path: Path) -> None:
+    await keyed.write(a_document(IDS[0]), "whales")
+    foreign = keyed.knowledge_base.model_copy(update={"organization_id": "o2"})
+    # As another process, which holds nothing yet.
+    backend = serving.backend(tmp_path / "other", with_keywords=True)
+    reader = backend.reader(foreign, await keyed.epoch())
+    assert await reader.keyword_search("whales", limit=5, chunk_filter=None) == []
+    backend.forget(foreign.id)
+    await backend.close()
+
+
+@pytest.fixture
+async def texts(keyed: Shelf) -> Shelf:
+    """Six documents of three chunks that hold the same word, whose metadata the made filters ask for."""
+    metadata: list[dict[str, object]] = [
+        {"a": 1, "b": "a"},
+        {"a": [1, "b", None], "b": {"a": 2.0}},
+        {"a": {"b": ["a", {"0": True}]}, "0": 2**53 + 1},
+        {"b": [], "-1": "$gt"},
+        {"a": [{"b": 1}, {"b": [2, "ab"]}], "00": False},
+        {},
+    ]
+    for document_id, attached in zip(IDS, metadata, strict=True):
+        tags = {"tag_ids": ("2024",) if "b" in attached else (), "metadata": attached}
+        await keyed.write(a_document(document_id).model_copy(update=tags), *["whales"] * 3)
+    return keyed
+
+
+@pytest.mark.parametrize("named", [hits.MOST_DOCUMENTS_NAMED, -1], ids=["by ids", "by what chunks carry"])
+@MADE
+@given(tree=chunk_filters)
+async def test_filters_let_through_what_a_plain_reading_does_by_keywords(
+    texts: Shelf, monkeypatch: pytest.MonkeyPatch, named: int, tree: Filter
+) -> None:
+    monkeypatch.setattr(hits, "MOST_DOCUMENTS_NAMED", named)
+    assert await by_keywords(texts, "whales", tree=tree) == texts.passing(tree)
+
+
+MANY_TEXTS = {"local": 20_000, "emulator": 2_000, "sqlite": 2_000, "server": 20_000}
+"""Chunks; the emulator cuts each into words again for every question."""
+
+
+async def test_a_filter_that_one_of_many_identical_chunks_passes_finds_it(
+    keyed: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = MANY_TEXTS[keyed.name] // 4
+    for number in range(4):
+        await keyed.write(a_document(new_id(), number=number), *["whales sing of whales"] * part)
+    await keyed.write(a_document(IDS[0], number=99), "the whale is one of the many animals that are in this list")
+    for named in (hits.MOST_DOCUMENTS_NAMED, -1):
+        monkeypatch.setattr(hits, "MOST_DOCUMENTS_NAMED", named)
+        tree = Comparison(MetadataField(("number",)), Comparator.GREATER, 11)
+        assert await by_keywords(keyed, "whales", limit=10, tree=tree) == [(IDS[0], 0)]
+
+
+@MADE
+@given(question=st.text(max_size=40))
+async def test_any_question_is_answered(texts: Shelf, question: str) -> None:
+    assert set(await by_keywords(texts, question)) <= set(texts.passing())
+
+
+async def test_questions_without_words_and_very_long_ones_are_answered(keyed: Shelf) -> None:
+    await keyed.write(a_document(IDS[0]), "whales", "鯨の歌")
+    for question in ("", " ", "?!", "\0", "AND OR NOT", '"whales', "whales:" * 3, "a" * 100_000):
+        assert set(await by_keywords(keyed, question)) <= set(keyed.passing())
+    assert (IDS[0], 0) in await by_keywords(keyed, "whales " * 3000)
+    assert (IDS[0], 1) in await by_keywords(keyed, "鯨の歌" * 1000)
+
+
+async def test_asking_deeper_than_the_server_shows_is_right_or_refused(
+    keyed: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hits, "MOST_FOUND", 50)
+    await keyed.write(a_document(IDS[0]), *["whales"] * 60)
+    ordered = [(IDS[0], place) for place in range(60)]
+    assert len(await by_keywords(keyed, "whales", limit=50)) == 50
+    if keyed.name in ("local", "sqlite"):
+        assert await by_keywords(keyed, "whales", limit=55) == ordered[:55]
+    else:
+        with pytest.raises(InvalidInputError, match="skip: MongoDB's search server shows the 50 best chunks"):
+            await by_keywords(keyed, "whales", limit=55)
