@@ -21,7 +21,7 @@ from analytiq.models.document import Document, DocumentState
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.text import DocumentText, PageSpan, TextSource
 from analytiq.operations.backup.files import verify_file
-from analytiq.retrieval.search.request import SearchRequest
+from analytiq.retrieval.pipeline.request import SearchRequest
 from analytiq.settings import child_environment
 from analytiq.storage.files import FileStore
 from analytiq.storage.ids import object_id

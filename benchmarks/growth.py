@@ -17,7 +17,7 @@ from typing import Any
 from bson import ObjectId
 
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.retrieval.search.request import SearchRequest
+from analytiq.retrieval.pipeline.request import SearchRequest
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.vectors import collection_name, to_bindata
 from benchmarks import report

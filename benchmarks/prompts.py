@@ -20,7 +20,7 @@ from analytiq.inference.llm.service import Purpose
 from analytiq.models.llm_usage import LlmOperation
 from analytiq.models.prompt import PromptConfiguration
 from analytiq.models.prompt_run import PromptRun, RunStatus
-from analytiq.retrieval.search.request import SearchRequest
+from analytiq.retrieval.pipeline.request import SearchRequest
 from benchmarks import report
 from benchmarks.platform_under_test import Platform, platform, running_server
 from tests.fakes.chat_server import Call, ChatServer, Say

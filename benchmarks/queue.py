@@ -21,7 +21,7 @@ from analytiq.models.document import Document
 from analytiq.models.job import JobKind, JobState
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.upload import DuplicatePolicy
-from analytiq.retrieval.search.request import SearchRequest
+from analytiq.retrieval.pipeline.request import SearchRequest
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.jobs import JobRepository
 from benchmarks import report

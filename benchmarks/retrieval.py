@@ -24,7 +24,7 @@ from urllib.parse import quote
 
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.upload import DuplicatePolicy
-from analytiq.retrieval.search.request import Fusion, Mode, Preset, SearchRequest
+from analytiq.retrieval.pipeline.request import Fusion, Mode, Preset, SearchRequest
 from benchmarks import report
 from benchmarks.judged_collection import JudgedCollection, collections_in, read_collection
 from benchmarks.platform_under_test import Platform, platform, running_server, tag_named, working

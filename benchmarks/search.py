@@ -21,7 +21,7 @@ from analytiq.retrieval.backends.local.vectors.store import LocalVectorStore
 from analytiq.retrieval.filters.parser import parse_filter
 from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet
 from analytiq.retrieval.filters.tree import BuiltInField, Filter, In
-from analytiq.retrieval.search.request import SearchRequest
+from analytiq.retrieval.pipeline.request import SearchRequest
 from analytiq.storage.repositories.knowledge_bases import EpochRepository
 from analytiq.storage.repositories.vectors import VectorRepository
 from benchmarks import report
@@ -127,7 +127,7 @@ async def measure_search(corpus: Corpus, name: str, questions: Sequence[str]) ->
     spent: list[float] = []
     for measured in (False, True):  # the first round fills the query cache
         for question in questions:
-            request = SearchRequest(question, top_k=TOP_K, filter=wanted)
+            request = SearchRequest(question, top_k=TOP_K, filter=wanted, deduplicate=False)
             begin = perf_counter()
             answer = await target.services.retrieval.search.search(
                 target.organization, corpus.knowledge_base.id, request

@@ -20,8 +20,8 @@ from analytiq.models.index_entry import Generation, GenerationState
 from analytiq.models.job import JobKind
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.vector import VectorOwner, VectorRow
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.backup_holds import BackupHoldRepository
 from analytiq.storage.repositories.documents import DocumentRepository
 from analytiq.storage.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.storage.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
@@ -85,7 +85,7 @@ class Swapping:
             self._jobs,
             target.services.settings.indexing,
         )
-        self._sweep = Sweep(self._generations, self._vectors, BackupHoldRepository(connection))
+        self._sweep = Sweep(Repositories(connection), target.application.backends)
 
     async def create_document(self, name: str, metadata: dict[str, JsonValue]) -> Document:
         """A document whose text counts as extracted."""

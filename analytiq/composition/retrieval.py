@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING
 
 from analytiq.retrieval.backends.feeding import KeywordFeeder
 from analytiq.retrieval.backends.registry import Backends, open_backends
+from analytiq.retrieval.pipeline.compress import ChatCompressor
+from analytiq.retrieval.pipeline.explain import Explain
+from analytiq.retrieval.pipeline.ports import SearchModels
+from analytiq.retrieval.pipeline.resolve import Resolve
+from analytiq.retrieval.pipeline.retrieve import Retrieve
+from analytiq.retrieval.pipeline.search import Search
+from analytiq.retrieval.pipeline.understand import ChatUnderstanding
 from analytiq.retrieval.places.service import Locating
 from analytiq.retrieval.reranking.service import Reranking
-from analytiq.retrieval.search.check import Check
-from analytiq.retrieval.search.compression import ChatCompressor
-from analytiq.retrieval.search.explain import Explain
-from analytiq.retrieval.search.finding import Finding
-from analytiq.retrieval.search.legs import Legs
-from analytiq.retrieval.search.presenting import Presenting
-from analytiq.retrieval.search.service import Search
-from analytiq.retrieval.search.steps import ModelSteps
-from analytiq.retrieval.search.understanding import ChatUnderstanding
 
 if TYPE_CHECKING:
     from analytiq.composition.services import Services
@@ -73,28 +71,21 @@ class Retrieval:
     @cached_property
     def search(self) -> Search:
         """Search in one KB."""
-        return Search(
-            self._finding,
-            self._presenting,
-            self._legs,
-            self._services.inference.embedding,
-            self._rows.entries,
-            self._steps,
-            self._settings.search,
+        settings, chat = self._settings.search, self._services.inference.chat_models
+        models = SearchModels(
+            embedding=self._services.inference.embedding,
+            understanding=ChatUnderstanding(chat, cache_seconds=settings.understanding_cache_seconds),
+            reranker=self.reranking,
+            compressor=ChatCompressor(chat),
         )
+        retrieve = Retrieve(has_keywords=self.backends.has_keywords, timeout_seconds=settings.leg_timeout_seconds)
+        return Search(resolve=self._resolve, retrieve=retrieve, models=models, settings=settings)
 
     @cached_property
     def explain(self) -> Explain:
         """Why a search finds a document, or does not."""
-        documents = self._services.ingestion
-        return Explain(
-            self.search,
-            self._finding,
-            self._presenting,
-            documents.documents,
-            documents.indexing_states,
-            self._settings.search,
-        )
+        states = self._services.ingestion.indexing_states
+        return Explain(search=self.search, resolve=self._resolve, states=states, settings=self._settings.search)
 
     @cached_property
     def locating(self) -> Locating:
@@ -103,22 +94,5 @@ class Retrieval:
         return Locating(rows.organizations, rows.documents, rows.texts, rows.files, reader, self._settings.extraction)
 
     @cached_property
-    def _legs(self) -> Legs:
-        return Legs(has_lexical=self.backends.has_keywords, timeout_seconds=self._settings.search.leg_timeout_seconds)
-
-    @cached_property
-    def _steps(self) -> ModelSteps:
-        chat = self._services.inference.chat_models
-        understanding = ChatUnderstanding(chat, cache_seconds=self._settings.search.understanding_cache_seconds)
-        return ModelSteps(understanding=understanding, reranker=self.reranking, compressor=ChatCompressor(chat))
-
-    @cached_property
-    def _finding(self) -> Finding:
-        rows = self._rows
-        check = Check(rows.documents, rows.entries)
-        return Finding(rows.knowledge_bases, rows.epochs, rows.documents, rows.tags, self.backends, self._legs, check)
-
-    @cached_property
-    def _presenting(self) -> Presenting:
-        seconds = self._settings.search.step_timeout_seconds
-        return Presenting(self._rows.vectors, self._legs, self._steps, step_timeout_seconds=seconds)
+    def _resolve(self) -> Resolve:
+        return Resolve(self._rows, self.backends)

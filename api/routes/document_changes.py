@@ -49,7 +49,7 @@ async def _selected(services: Services, organization: Organization, body: Docume
 async def _query(services: Services, organization: Organization, match: DocumentMatch) -> DocumentQuery:
     wanted = EVERYTHING
     if match.metadata_filter is not None:
-        wanted = await services.retrieval.search.filter_of_documents(organization, match.metadata_filter)
+        wanted = await services.retrieval.search.resolve_filter(organization, match.metadata_filter)
     members = None
     if match.kb_id is not None:
         members = (await services.ingestion.knowledge_bases.get(organization.id, match.kb_id)).tag_ids

@@ -146,7 +146,7 @@ async def list_documents(
     """A page of documents."""
     wanted = EVERYTHING
     if metadata_filter is not None:
-        wanted = await services.retrieval.search.filter_of_documents(organization, filter_in_query(metadata_filter))
+        wanted = await services.retrieval.search.resolve_filter(organization, filter_in_query(metadata_filter))
     members = None if kb_id is None else (await services.ingestion.knowledge_bases.get(organization.id, kb_id)).tag_ids
     query = DocumentQuery(
         any_tag_ids=members,

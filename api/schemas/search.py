@@ -1,14 +1,15 @@
 """Wire shapes of search (seed: "Search Knowledge Base")."""
 
 import re
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue
 
 from analytiq.retrieval.filters.parser import combine
-from analytiq.retrieval.search.explain import Explanation, Stage
-from analytiq.retrieval.search.request import (
+from analytiq.retrieval.pipeline.explain import Explanation, Stage
+from analytiq.retrieval.pipeline.request import (
     Fusion,
     HitScores,
     Mode,
@@ -18,7 +19,7 @@ from analytiq.retrieval.search.request import (
     SearchResult,
     Turn,
 )
-from analytiq.retrieval.search.weights import Weights
+from analytiq.retrieval.pipeline.weights import Weights
 from api.schemas.wire import ModelName, RequestBody, ResponseBody
 
 
@@ -40,6 +41,10 @@ _NUMBER = re.compile(r"\s*[-+]?[\d._]*(?:[eE][-+]?\d+)?\s*")
 
 Time = Annotated[datetime, BeforeValidator(_written), AfterValidator(_aware)]
 """RFC 3339; without an offset it is UTC."""
+
+
+_OPTIONS = {field.name for field in fields(SearchRequest)} - {"filter", "history"}
+"""Of a search, those that are the same on the wire and in the library."""
 
 
 class HistoryTurn(RequestBody):
@@ -106,29 +111,16 @@ class SearchBody(RequestBody):
         Raises:
             InvalidInputError: names the place in a filter that is wrong.
         """
+        options = {name: getattr(self, name) for name in _OPTIONS}
         return SearchRequest(
-            query=self.query,
-            top_k=self.top_k,
-            skip=self.skip,
+            **options,
             filter=combine(
                 document_ids=self.document_ids,
                 metadata_filter=self.metadata_filter,
                 upload_date_from=self.upload_date_from,
                 upload_date_to=self.upload_date_to,
             ),
-            coalesce_neighbors=self.coalesce_neighbors,
-            preset=self.preset,
-            mode=self.mode,
-            fusion=self.fusion,
-            alpha=self.alpha,
-            score_threshold=self.score_threshold,
-            deduplicate=self.deduplicate,
-            hyde=self.hyde,
-            rerank=self.rerank,
-            rerank_model=self.rerank_model,
-            compress=self.compress,
             history=tuple(Turn(turn.role, turn.content) for turn in self.history),
-            model=self.model,
         )
 
 

@@ -148,7 +148,7 @@ def test_a_filter_that_is_wrong_is_refused_with_the_place_and_the_reason(own: ht
 
 
 @pytest.mark.parametrize("text", ["", "[]", "5", "{", '{"a": NaN}', '"x"', '{"page": 1}'])
-def test_a_list_of_documents_refuses_what_is_no_filter_of_documents(own: httpx.Client, text: str) -> None:
+def test_a_list_of_documents_refuses_what_is_no_resolve_filter(own: httpx.Client, text: str) -> None:
     problem_of(own.get("/documents", params={"metadata_filter": text}), 400, field="metadata_filter")
 
 

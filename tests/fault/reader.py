@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from analytiq.retrieval.search.request import SearchResult
+from analytiq.retrieval.pipeline.request import SearchResult
 from tests.fault.site import SWEEP_DELAY_SECONDS, Site, is_passing
 from tests.integration.tenant import Tenant
 

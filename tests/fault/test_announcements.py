@@ -6,7 +6,7 @@ from pathlib import Path
 from analytiq.ingestion.documents.indexing_state import KnowledgeBaseState
 from analytiq.models.document import Document
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.retrieval.search.request import Mode
+from analytiq.retrieval.pipeline.request import Mode
 from analytiq.storage.repositories.documents import DocumentQuery
 from analytiq.telemetry import checkpoints
 from api.schemas.jobs import DocumentStatus, TaskState

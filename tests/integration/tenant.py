@@ -15,7 +15,7 @@ from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.organization import CacheScope, Organization
 from analytiq.models.tag import Tag
 from analytiq.models.upload import DuplicatePolicy
-from analytiq.retrieval.search.request import SearchRequest, SearchResponse
+from analytiq.retrieval.pipeline.request import SearchRequest, SearchResponse
 from analytiq.storage.ids import new_id
 
 REMOTE_MODEL = "openai/fake-embedding"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from analytiq.composition import Services
 from analytiq.errors import NotFoundError
 from analytiq.models.organization import Organization
-from analytiq.retrieval.search.request import SearchRequest, SearchResult
+from analytiq.retrieval.pipeline.request import SearchRequest, SearchResult
 from tests.property.model import Model, Watch
 
 QUESTION = "shared words"

@@ -3790,7 +3790,7 @@ export interface components {
         };
         /**
          * Fusion
-         * @description How the two legs' results become one list.
+         * @description How the two retrievers' results become one list.
          * @enum {string}
          */
         Fusion: "weighted" | "rrf";
@@ -5433,7 +5433,7 @@ export interface components {
         };
         /**
          * Preset
-         * @description The four retrieval modes of seed 003, section 2.4.
+         * @description The four retrieval modes by name.
          * @enum {string}
          */
         Preset: "full_hybrid" | "hybrid_without_hyde" | "vector_with_reranking" | "fast_vector";

@@ -17,7 +17,7 @@ from analytiq.ingestion.documents.service import Documents
 from analytiq.models.chat import AnswerEnd, ChatCitation, ChatMessage, ChatThread
 from analytiq.models.organization import Organization
 from analytiq.models.text import PageLocator
-from analytiq.retrieval.search.service import Search
+from analytiq.retrieval.pipeline.search import Search
 from analytiq.settings import ChatSettings
 
 log = structlog.get_logger(__name__)

@@ -6,7 +6,7 @@ from analytiq.assistants.chat.marks import code_restored
 from analytiq.assistants.engine.passages import numbered, numbers_of
 from analytiq.models.chat import AnswerEnd, ChatCitation, ChatMessage, ChatStep, ChatUsage, StepKind
 from analytiq.models.shown_passage import ShownPassage
-from analytiq.retrieval.search.request import SearchResult
+from analytiq.retrieval.pipeline.request import SearchResult
 
 MOST_REASONING = 100_000
 """Characters of reasoning that an answer stores."""

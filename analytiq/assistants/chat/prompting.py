@@ -9,7 +9,7 @@ from analytiq.inference.llm.base import Message, Role
 from analytiq.inference.llm.quoting import quoted
 from analytiq.models.chat import AnswerState, ChatMessage, ChatRole
 from analytiq.models.shown_passage import ShownPassage
-from analytiq.retrieval.search.request import Turn
+from analytiq.retrieval.pipeline.request import Turn
 
 MAX_TURNS = 10
 LONGEST_TURN = 4000

@@ -31,8 +31,8 @@ from analytiq.models.llm_usage import LlmOperation
 from analytiq.models.organization import Organization
 from analytiq.models.shown_passage import ShownPassage
 from analytiq.retrieval.filters.tree import EVERYTHING, Filter
-from analytiq.retrieval.search.request import SearchRequest, SearchResponse, Turn
-from analytiq.retrieval.search.service import Search
+from analytiq.retrieval.pipeline.request import SearchRequest, SearchResponse, Turn
+from analytiq.retrieval.pipeline.search import Search
 from analytiq.settings import ChatSettings
 from analytiq.tenancy.metering.counting import counting_spus
 

@@ -9,7 +9,7 @@ from analytiq.assistants.engine.search_tool import SEARCH_TOOL, Refusal, read_ca
 from analytiq.errors import AnalytiqError
 from analytiq.inference.llm.base import AnswerSchema, Options, ToolCall, ToolChoice
 from analytiq.retrieval.filters.tree import Filter
-from analytiq.retrieval.search.request import SearchRequest, SearchResponse
+from analytiq.retrieval.pipeline.request import SearchRequest, SearchResponse
 from analytiq.tenancy.metering.counting import counting_spus
 
 TOO_MANY_CALLS = "too_many_calls"

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from analytiq.inference.tokens import count_tokens, prefix_end, without_surrogates
 from analytiq.models.shown_passage import ShownPassage
-from analytiq.retrieval.search.request import SearchResult
+from analytiq.retrieval.pipeline.request import SearchResult
 
 FRAME_TOKENS = 40
 """Tokens around a passage's text."""

@@ -12,7 +12,7 @@ from analytiq.inference.llm.base import Tool
 from analytiq.inference.llm.bounding import LONGEST_ARGUMENTS
 from analytiq.retrieval.filters.parser import parse_filter
 from analytiq.retrieval.filters.tree import EVERYTHING, And, Filter
-from analytiq.retrieval.search.request import SearchRequest
+from analytiq.retrieval.pipeline.request import SearchRequest
 
 NAME = "search_knowledge_base"
 SEARCH_TOOL = Tool(

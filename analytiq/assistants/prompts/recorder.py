@@ -23,8 +23,8 @@ from analytiq.models.prompt_run import PromptRun, RecordedCall, RunStep, StepKin
 from analytiq.models.shown_passage import ShownPassage
 from analytiq.retrieval.filters.parser import parse_filter
 from analytiq.retrieval.filters.tree import EVERYTHING, Filter
-from analytiq.retrieval.search.request import SearchRequest, SearchResponse
-from analytiq.retrieval.search.service import Search
+from analytiq.retrieval.pipeline.request import SearchRequest, SearchResponse
+from analytiq.retrieval.pipeline.search import Search
 from analytiq.storage.repositories.prompt_runs import PromptRunRepository
 from analytiq.telemetry import metrics
 from analytiq.telemetry.checkpoints import checkpoint

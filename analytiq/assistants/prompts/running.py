@@ -21,7 +21,7 @@ from analytiq.models.job import Job
 from analytiq.models.organization import Organization
 from analytiq.models.prompt import PromptConfiguration
 from analytiq.models.prompt_run import UNFINISHED, PromptRun, RunStatus
-from analytiq.retrieval.search.service import Search
+from analytiq.retrieval.pipeline.search import Search
 from analytiq.settings import PromptSettings
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.documents import DocumentRepository

@@ -85,9 +85,19 @@ class DocumentReader:
         return await parse_with(most)
 
     async def place_words(
-        self, path: Path, page: PageRequest, *, options: ParseOptions, cpu_seconds: int, wall_seconds: float
+        self,
+        path: Path,
+        *,
+        content_type: str,
+        page_number: int,
+        is_image: bool,
+        languages: tuple[str, ...],
+        cpu_seconds: int,
+        wall_seconds: float,
     ) -> PageWords:
         """Return the words of a page with their places; raises what `place_words_in_child` does."""
+        page = PageRequest(content_type, page_number, is_image)
+        options = ParseOptions(max_pages=self._settings.max_pages, ocr_languages=languages)
         async with self._memory.grant(self._settings.memory_bytes) as granted:
             limits = ParseLimits(
                 memory_bytes=granted,

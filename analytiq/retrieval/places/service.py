@@ -6,13 +6,11 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import structlog
 
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, PermanentError
-from analytiq.ingestion.parsing.base import ParseOptions
-from analytiq.ingestion.parsing.messages import PageRequest
-from analytiq.ingestion.parsing.reading import DocumentReader
 from analytiq.models.boxes import Box, PageWords
 from analytiq.models.document import Document
 from analytiq.models.text import PageSpan, TextSource
@@ -60,6 +58,28 @@ class _PageKey:
     languages: Languages
 
 
+class PageReader(Protocol):
+    """Reads single pages of files; implemented by ingestion."""
+
+    async def place_words(
+        self,
+        path: Path,
+        *,
+        content_type: str,
+        page_number: int,
+        is_image: bool,
+        languages: Languages,
+        cpu_seconds: int,
+        wall_seconds: float,
+    ) -> PageWords:
+        """Return the words of a page with their places; of an image or a scan, by OCR in these languages.
+
+        Raises:
+            PermanentError: the page cannot be read.
+        """
+        ...
+
+
 class Locating:
     """Answers where on its pages a passage stands."""
 
@@ -69,7 +89,7 @@ class Locating:
         documents: DocumentRepository,
         texts: TextRepository,
         files: FileStore,
-        reader: DocumentReader,
+        reader: PageReader,
         settings: ExtractionSettings,
     ) -> None:
         self._organizations = organizations
@@ -165,8 +185,10 @@ class Locating:
     async def _read(self, path: Path, document: Document, span: PageSpan, languages: Languages) -> PageWords:
         return await self._reader.place_words(
             path,
-            PageRequest(document.content_type, span.page_number, is_image=span.source is not TextSource.EMBEDDED),
-            options=ParseOptions(max_pages=self._settings.max_pages, ocr_languages=languages),
+            content_type=document.content_type,
+            page_number=span.page_number,
+            is_image=span.source is not TextSource.EMBEDDED,
+            languages=languages,
             cpu_seconds=CPU_SECONDS,
             wall_seconds=WALL_SECONDS,
         )

@@ -8,7 +8,7 @@ import pytest
 from analytiq.assistants.chat.threads import NewThread
 from analytiq.errors import QuotaExceededError
 from analytiq.models.chat import AnswerState
-from analytiq.retrieval.search.request import SearchRequest, Turn
+from analytiq.retrieval.pipeline.request import SearchRequest, Turn
 from tests.fakes.chat_server import Call, ChatServer, Say, Slow
 from tests.integration.chat.conftest import OWNER, Begin, Talk
 

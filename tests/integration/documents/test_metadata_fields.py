@@ -16,7 +16,7 @@ from analytiq.models.metadata_field import FieldType, MisfitPolicy
 from analytiq.models.organization import Organization
 from analytiq.retrieval.filters.compilers.documents import compile_filter
 from analytiq.retrieval.filters.parser import parse_filter
-from analytiq.retrieval.search.request import Mode
+from analytiq.retrieval.pipeline.request import Mode
 from analytiq.storage.repositories.documents import DocumentQuery
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
@@ -47,7 +47,7 @@ async def upload(tenant: Tenant, name: str, metadata: Metadata | None) -> Docume
 
 
 async def listed(tenant: Tenant, raw: Metadata) -> set[str]:
-    tree = await tenant.services.retrieval.search.filter_of_documents(await organization_of(tenant), raw)
+    tree = await tenant.services.retrieval.search.resolve_filter(await organization_of(tenant), raw)
     found, total = await tenant.services.ingestion.documents.page(
         tenant.id, DocumentQuery(filter=compile_filter(tree)), skip=0, limit=100
     )

@@ -13,7 +13,7 @@ from analytiq.ingestion.chunking.registry import create_chunker
 from analytiq.models.chunk import Chunk
 from analytiq.models.shown_passage import ShownPassage
 from analytiq.models.text import DocumentText, PageLocator, ParsedPage, join_pages
-from analytiq.retrieval.search.highlight import highlights
+from analytiq.retrieval.pipeline.highlight import highlights
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories import texts
 from analytiq.storage.repositories.texts import TextRepository

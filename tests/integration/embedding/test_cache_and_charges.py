@@ -21,7 +21,7 @@ from analytiq.models.organization import CacheScope, Organization
 from analytiq.models.provider import LlmProvider
 from analytiq.models.quota import SpuPurpose
 from analytiq.models.usage import Operation, SpuCharge, UsageGrouping
-from analytiq.retrieval.search.request import Mode
+from analytiq.retrieval.pipeline.request import Mode
 from analytiq.settings import EmbeddingSettings
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id

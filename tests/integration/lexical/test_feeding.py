@@ -8,7 +8,7 @@ import pytest
 from analytiq.composition import Services
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.retrieval.backends.base import KeywordHit
-from analytiq.retrieval.search.request import Mode, SearchResponse
+from analytiq.retrieval.pipeline.request import Mode, SearchResponse
 from analytiq.settings import LexicalSettings
 from analytiq.storage.repositories.chunk_texts import ChunkText, TextsAt
 from tests.integration.tenant import Tenant, new_tenant, prose

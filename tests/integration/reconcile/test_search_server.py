@@ -4,7 +4,7 @@ import pytest
 
 from analytiq.models.reconciliation import Depth, DriftKind
 from analytiq.retrieval.filters.tree import BuiltInField, In
-from analytiq.retrieval.search.request import Mode
+from analytiq.retrieval.pipeline.request import Mode
 from analytiq.storage.repositories.vectors import collection_name
 from analytiq.storage.search.indexes import VECTOR_INDEX, WORD_INDEX
 from tests.fakes.search_server import SearchServer

@@ -8,8 +8,8 @@ from analytiq.models.job import JobKind
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.retrieval.filters.rendering import render_filter
 from analytiq.retrieval.filters.tree import BuiltInField, Comparator, Comparison, Filter, MetadataField
-from analytiq.retrieval.search.explain import Explanation, Stage
-from analytiq.retrieval.search.request import Mode, SearchRequest
+from analytiq.retrieval.pipeline.explain import Explanation, Stage
+from analytiq.retrieval.pipeline.request import Mode, SearchRequest
 from analytiq.storage.ids import new_id
 from tests.integration.tenant import Tenant, new_tenant, prose
 

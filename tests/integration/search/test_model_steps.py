@@ -12,7 +12,7 @@ from analytiq.errors import NotFoundError
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.llm_usage import LlmOperation
 from analytiq.retrieval.filters.tree import BuiltInField, In
-from analytiq.retrieval.search.request import Degradation, Mode, Preset, SearchResponse, Turn
+from analytiq.retrieval.pipeline.request import Degradation, Mode, Preset, SearchResponse, Turn
 from analytiq.settings import LlmSettings, SearchSettings
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.llm_usage import LlmUsageRepository

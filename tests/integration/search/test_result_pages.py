@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.retrieval.search.request import Mode, SearchResponse
+from analytiq.retrieval.pipeline.request import Mode, SearchResponse
 from tests.integration.tenant import Tenant, prose
 
 ALIKE = 60

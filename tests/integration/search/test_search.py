@@ -10,7 +10,7 @@ from analytiq.errors import InvalidInputError, NotFoundError
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.retrieval.backends.local.backend import LocalReader
 from analytiq.retrieval.filters.tree import And, BuiltInField, Comparator, Comparison, Filter, In, MetadataField
-from analytiq.retrieval.search.request import Mode, SearchResult
+from analytiq.retrieval.pipeline.request import Mode, SearchResult
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.texts import TextRepository
@@ -241,7 +241,7 @@ async def test_threshold_loses_nothing_that_reaches_it_behind_what_words_put_fir
         assert [(item.document_id, item.chunk_index) for item in answer.results] == expected[:wanted]
 
 
-async def test_leg_that_fails_in_a_way_that_nobody_foresaw_leaves_the_other(
+async def test_retriever_that_fails_in_a_way_that_nobody_foresaw_leaves_the_other(
     tenant: Tenant, kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await tenant.document("whales.txt", prose("whales", 3))
@@ -257,7 +257,7 @@ async def test_leg_that_fails_in_a_way_that_nobody_foresaw_leaves_the_other(
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-async def test_document_that_comes_between_the_legs_is_found_whole(
+async def test_document_that_comes_between_the_retrievers_is_found_whole(
     tenant: Tenant, kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch, *, is_first: bool
 ) -> None:
     if not is_first:

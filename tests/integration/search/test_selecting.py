@@ -21,7 +21,7 @@ from analytiq.retrieval.filters.tree import (
     Or,
     evaluate,
 )
-from analytiq.retrieval.search.request import Mode
+from analytiq.retrieval.pipeline.request import Mode
 from tests.e2e.made_files import pdf_of
 from tests.integration.tenant import Tenant, prose
 

@@ -7,7 +7,7 @@ import pytest
 
 from analytiq.composition import Application
 from analytiq.errors import InvalidInputError
-from analytiq.retrieval.search.request import Mode
+from analytiq.retrieval.pipeline.request import Mode
 from analytiq.settings import SearchSettings
 from tests.integration.tenant import Tenant, new_tenant, prose
 from tests.sqlite_backend.backend import SqliteBackend

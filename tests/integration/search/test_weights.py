@@ -4,7 +4,7 @@ import pytest
 
 from analytiq.inference.embedding.providers.local import LOCAL_MODEL
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.retrieval.search.request import Fusion, Mode, SearchRequest
+from analytiq.retrieval.pipeline.request import Fusion, Mode, SearchRequest
 from tests.integration.tenant import Tenant
 
 CONTRACTS = {

@@ -57,7 +57,7 @@ async def test_search_cites_the_path_and_filters_by_folder(tenant: Tenant) -> No
     await tenant.drain()
     answer = await tenant.search(kb.id, "whales", top_k=100)
     assert {result.source for result in answer.results} == {f"acme/{year}/contract.txt" for year in (2022, 2023, 2024)}
-    only = tenant.services.retrieval.search.filter_of_documents
+    only = tenant.services.retrieval.search.resolve_filter
     tree = await only(tenant.organization, {"document_name": {"$prefix": "acme/2023/"}})
     narrowed = await tenant.search(kb.id, "whales", top_k=100, filter=tree)
     assert {result.source for result in narrowed.results} == {"acme/2023/contract.txt"}

@@ -291,7 +291,7 @@ async def test_knowledge_base_deleted_meanwhile_is_not_found(
         await search(store, mirrored, epoch=epoch)
 
 
-async def test_filter_of_documents_is_applied_inside(store: LocalVectorStore, mirrored: Mirrored) -> None:
+async def test_resolve_filter_is_applied_inside(store: LocalVectorStore, mirrored: Mirrored) -> None:
     for number in range(20):
         await mirrored.put(f"d{number:02}", vectors(5))
     epoch = await mirrored.epoch()

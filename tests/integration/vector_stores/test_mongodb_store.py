@@ -12,7 +12,7 @@ from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.retrieval.backends.mongodb import hits
 from analytiq.retrieval.filters.projection import projection_of, value_term
 from analytiq.retrieval.filters.tree import BuiltInField, Comparator, Comparison, Filter, In, MetadataField
-from analytiq.retrieval.search.request import Mode
+from analytiq.retrieval.pipeline.request import Mode
 from analytiq.settings import SearchSettings
 from analytiq.storage.repositories.index_entries import IndexEntryRepository
 from analytiq.storage.repositories.vectors import collection_name

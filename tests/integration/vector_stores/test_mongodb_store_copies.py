@@ -6,7 +6,7 @@ from analytiq.models.erasure import ErasureOptions, ErasureState, LedgerFate
 from analytiq.models.reconciliation import Depth
 from analytiq.retrieval.backends.mongodb import hits
 from analytiq.retrieval.filters.tree import BuiltInField, In
-from analytiq.retrieval.search.request import Mode
+from analytiq.retrieval.pipeline.request import Mode
 from analytiq.storage.repositories.vectors import collection_name
 from analytiq.storage.search.indexes import VECTOR_INDEX, WORD_INDEX
 from tests.fakes.search_server import SearchServer

@@ -3,16 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.retrieval.search import coalescing
-from analytiq.retrieval.search.candidates import Candidate
-from analytiq.retrieval.search.coalescing import Place
-from analytiq.retrieval.search.request import HitScores
+from analytiq.retrieval.pipeline.context import Hit
+from analytiq.retrieval.pipeline.expand import with_neighbors
+from analytiq.retrieval.pipeline.request import HitScores
 
 COUNTS = {f"g{number}": count for number, count in enumerate([1, 3, 8, 30])}
 
 
-def hit(generation: int, chunk_index: int, relevance: float = 0.5) -> Candidate:
-    return Candidate("kb", f"g{generation}", f"d{generation}", chunk_index, HitScores(vector=relevance))
+def hit(generation: int, chunk_index: int, relevance: float = 0.5) -> Hit:
+    return Hit("kb", f"g{generation}", f"d{generation}", chunk_index, HitScores(vector=relevance))
 
 
 places = st.sampled_from([(number, index) for number in range(4) for index in range(COUNTS[f"g{number}"])])
@@ -21,23 +20,20 @@ hits = st.lists(places, unique=True, max_size=20).map(
 )
 
 
-def planned(found: list[Candidate], neighbors: int) -> list[Place]:
-    return coalescing.plan(found, neighbors={"kb": neighbors}, chunk_counts=COUNTS)
+def planned(found: list[Hit], neighbors: int) -> list[Hit]:
+    return with_neighbors(found, neighbors={"kb": neighbors}, chunk_counts=COUNTS)
 
 
 @given(found=hits, neighbors=st.integers(0, 6))
-def test_every_match_is_shown_once_and_no_chunk_twice(found: list[Candidate], neighbors: int) -> None:
+def test_every_match_is_shown_once_and_no_chunk_twice(found: list[Hit], neighbors: int) -> None:
     shown = planned(found, neighbors)
     keys = [(place.generation_id, place.chunk_index) for place in shown]
     assert len(keys) == len(set(keys))
-    assert sorted(place.hit.relevance for place in shown if place.hit) == sorted(one.relevance for one in found)
-    assert all(place.hit is None or place.hit.chunk_index == place.chunk_index for place in shown)
+    assert sorted(one.relevance for one in shown if one.is_matched) == sorted(one.relevance for one in found)
 
 
 @given(found=hits, neighbors=st.integers(0, 6))
-def test_what_is_shown_is_just_what_lies_near_enough_within_its_document(
-    found: list[Candidate], neighbors: int
-) -> None:
+def test_what_is_shown_is_just_what_lies_near_enough_within_its_document(found: list[Hit], neighbors: int) -> None:
     near = {
         (one.generation_id, index)
         for one in found
@@ -51,29 +47,29 @@ def test_what_is_shown_is_just_what_lies_near_enough_within_its_document(
 
 @given(found=hits, neighbors=st.integers(1, 6))
 def test_passages_that_touch_are_in_reading_order_and_each_begins_where_its_best_match_ranks(
-    found: list[Candidate], neighbors: int
+    found: list[Hit], neighbors: int
 ) -> None:
-    runs: list[list[Place]] = []
+    runs: list[list[Hit]] = []
     for place in planned(found, neighbors):
         last = runs[-1][-1] if runs else None
         if last and (last.generation_id, last.chunk_index + 1) == (place.generation_id, place.chunk_index):
             runs[-1].append(place)
         else:
             runs.append([place])
-    best = [max(place.hit.relevance for place in run if place.hit) for run in runs]
+    best = [max(place.relevance for place in run if place.is_matched) for run in runs]
     assert best == sorted(best, reverse=True)
     edges = {(run[0].generation_id, run[0].chunk_index - 1) for run in runs}
     assert not edges & {(run[-1].generation_id, run[-1].chunk_index) for run in runs}
 
 
 @given(found=hits)
-def test_without_neighbours_the_order_is_that_of_relevance(found: list[Candidate]) -> None:
-    assert [place.hit for place in planned(found, 0)] == found
+def test_without_neighbours_the_order_is_that_of_relevance(found: list[Hit]) -> None:
+    assert planned(found, 0) == found
 
 
 def test_example_of_two_windows_that_overlap() -> None:
     shown = planned([hit(2, 5, 0.9), hit(1, 0, 0.8), hit(2, 3, 0.7)], 1)
-    assert [(place.document_id, place.chunk_index, place.hit is not None) for place in shown] == [
+    assert [(place.document_id, place.chunk_index, place.is_matched) for place in shown] == [
         ("d2", 2, False),
         ("d2", 3, True),
         ("d2", 4, False),
@@ -85,5 +81,5 @@ def test_example_of_two_windows_that_overlap() -> None:
 
 
 def test_match_beyond_the_count_that_is_known_is_shown_all_the_same() -> None:
-    shown = coalescing.plan([hit(0, 4)], neighbors={"kb": 1}, chunk_counts={})
+    shown = with_neighbors([hit(0, 4)], neighbors={"kb": 1}, chunk_counts={})
     assert [place.chunk_index for place in shown] == [3, 4]

@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.retrieval.search.deduplication import duplicates
+from analytiq.retrieval.pipeline.dedup import duplicates
 
 WORDS = [f"word{number}" for number in range(400)]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.retrieval.search.fusion import RRF_K, reciprocal_ranks, weighted
+from analytiq.retrieval.pipeline.fuse import RRF_K, reciprocal_ranks, weighted
 
 scores = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0.0, 1.0, width=32), max_size=8)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from analytiq.retrieval.search.highlight import MAX_HIGHLIGHTS, highlights
+from analytiq.retrieval.pipeline.highlight import MAX_HIGHLIGHTS, highlights
 
 GERMAN = "Das ist nicht der Weg, auf dem sich die Stadt mit"
 

@@ -3,8 +3,8 @@
 import pytest
 
 from analytiq.errors import InvalidInputError
-from analytiq.retrieval.search.plan import FIRST_DEPTH, plan
-from analytiq.retrieval.search.request import Mode, Preset, SearchRequest, Turn
+from analytiq.retrieval.pipeline.plan import FIRST_DEPTH, plan
+from analytiq.retrieval.pipeline.request import Mode, Preset, SearchRequest, Turn
 from analytiq.settings import SearchSettings
 
 SETTINGS = SearchSettings(max_top_k=100, max_depth=10_000)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytiq.inference.embedding.providers.wordpiece import WordPiece
-from analytiq.retrieval.search.weights import EQUAL_WEIGHT, READ_SHARE, weights_of
+from analytiq.retrieval.pipeline.weights import EQUAL_WEIGHT, READ_SHARE, weights_of
 
 shares = st.lists(st.none() | st.floats(0.0, 1.0), max_size=4)
 

@@ -1,11 +1,12 @@
-"""Ports of the steps that a model makes; each may be absent, and each may fail without the search failing."""
+"""Ports of the optional model steps: each may be absent or fail, and the search goes on without it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from analytiq.inference.embedding.service import EmbeddingService
 from analytiq.models.organization import Organization
-from analytiq.retrieval.search.request import Turn
+from analytiq.retrieval.pipeline.request import Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Understood:
 
 
 class QueryUnderstanding(Protocol):
-    """Rewrites a question and imagines its answer, in one call to a chat model (seeds 000 and 003)."""
+    """Rewrites a question and imagines its answer, in one call to a chat model."""
 
     async def understand(
         self, organization: Organization, question: str, history: Sequence[Turn], *, hyde: bool, model: str | None
@@ -47,9 +48,10 @@ class Compressor(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelSteps:
-    """The steps that this installation can make."""
+class SearchModels:
+    """The models of a search: what embeds, and the optional steps that this installation can make."""
 
+    embedding: EmbeddingService
     understanding: QueryUnderstanding | None = None
     reranker: Reranker | None = None
     compressor: Compressor | None = None

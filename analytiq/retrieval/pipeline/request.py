@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from analytiq.retrieval.filters.tree import EVERYTHING, Filter
-from analytiq.retrieval.search.weights import Weights
+from analytiq.retrieval.pipeline.weights import Weights
 
 
 class Mode(StrEnum):
@@ -17,16 +17,16 @@ class Mode(StrEnum):
 
 
 class Fusion(StrEnum):
-    """How the two legs' results become one list."""
+    """How the two retrievers' results become one list."""
 
     WEIGHTED = "weighted"
     """alpha x vector score + (1 - alpha) x lexical score, each brought to [0, 1] first."""
     RRF = "rrf"
-    """Reciprocal rank fusion, k = 60 (Cormack, Clarke and Büttcher 2009), each leg with its weight."""
+    """Reciprocal rank fusion, k = 60 (Cormack, Clarke and Büttcher 2009), each retriever with its weight."""
 
 
 class Preset(StrEnum):
-    """The four retrieval modes of seed 003, section 2.4."""
+    """The four retrieval modes by name."""
 
     FULL_HYBRID = "full_hybrid"
     HYBRID_WITHOUT_HYDE = "hybrid_without_hyde"
@@ -46,9 +46,9 @@ class Turn:
 class SearchRequest:
     """A question to knowledge bases of an organization. What is None is left to the preset, else to the defaults.
 
-    `coalesce_neighbors` None: the knowledge base's own. `alpha`: the weight of the vector leg, from 0 to 1; None: by
-    how much of the question the embedding model knows (`analytiq.retrieval.search.weights`). `model`: the chat model of
-    the steps that need one.
+    `coalesce_neighbors` None: the knowledge base's own. `alpha`: the weight of the vector retriever, from 0 to 1;
+    None: by how much of the question the embedding model knows (`analytiq.retrieval.pipeline.weights`). `model`: the
+    chat model of the steps that need one.
     """
 
     query: str
@@ -70,9 +70,9 @@ class SearchRequest:
     model: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class HitScores:
-    """How a passage came to its place; None where a leg did not find it, or a step was not made.
+    """The scores that rank a passage; None where a retriever did not find it, or a step was not made.
 
     `vector`: (1 + cosine) / 2. `lexical`: BM25. `fused`: what the order goes by before reranking. Ranks count from 1.
     """
@@ -105,7 +105,7 @@ class SearchResult:
     last_page: int
     start: int
     end: int
-    scores: HitScores = HitScores()
+    scores: HitScores = field(default_factory=HitScores)
     matched_terms: tuple[str, ...] = ()
     highlights: tuple[tuple[int, int], ...] = ()
     excerpt: str | None = None
@@ -121,14 +121,14 @@ class Degradation:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Statistics:
     """How many chunks went through each step, over all rounds."""
 
     vector_candidates: int = 0
     lexical_candidates: int = 0
     candidates: int = 0
-    """Of both legs together, each once."""
+    """Of both retrievers together, each once."""
     refused_by_check: int = 0
     duplicates: int = 0
     below_threshold: int = 0
@@ -154,8 +154,8 @@ class SearchResponse:
     `total_count`: matches on all pages, after near-duplicates and those below the threshold were left out; where
     `total_count_is_at_least`, more may be found. `has_more`: there is a further page. `searched_chunk_count`: chunks
     that pass the filter.
-    `generated_queries`: what was searched for beside the question, or instead of it. `weights`: of the two legs; None
-    where there was one.
+    `generated_queries`: what was searched for beside the question, or instead of it. `weights`: of the two retrievers;
+    None where there was one.
     """
 
     results: tuple[SearchResult, ...]
@@ -166,7 +166,7 @@ class SearchResponse:
     searched_chunk_count: int = 0
     timings_ms: dict[str, float] = field(default_factory=dict[str, float])
     degraded: tuple[Degradation, ...] = ()
-    statistics: Statistics = Statistics()
+    statistics: Statistics = field(default_factory=Statistics)
     generated_queries: tuple[str, ...] = ()
     sources: tuple[SourceSummary, ...] = ()
     weights: Weights | None = None

@@ -1,4 +1,4 @@
-"""How much each leg of a hybrid search counts: decided from the question and from what the models know of it. Pure.
+"""Weights of the two retrievers of a hybrid search, by what the models know of the question. Pure.
 
 A model ranks well what it was trained to read. One for English takes Arabic apart letter by letter, and its vectors
 then say little: fused half and half with it, the words' nDCG@10 of 0.94 on Arabic questions falls to 0.70. Its
@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 EQUAL_WEIGHT = 0.5
-"""Of the vector leg, where nothing speaks against it: mean nDCG@10 over four English collections 0.646 at 0.5, 0.642 at
-0.4 and 0.6."""
+"""Of the vector retriever, where nothing speaks against it: mean nDCG@10 over four English collections 0.646 at 0.5,
+0.642 at 0.4 and 0.6."""
 READ_SHARE = 0.8
 """The share of a question's letters in words that the model knows whole, from which on it counts in full. English
 questions have 0.9 on average, German ones 0.25, Chinese and Arabic ones less than 0.05. From 0.7 to 1.0 the choice
@@ -19,14 +19,17 @@ moves no collection's nDCG@10 by more than 0.003 (docs/explanation/search.md).""
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """`vector`: the vector leg's weight, from 0 to 1; the lexical leg has the rest. `reason`: for a person."""
+    """Weights of one search.
+
+    `vector`: the vector retriever's weight, from 0 to 1; the keyword retriever has the rest. `reason`: for a person.
+    """
 
     vector: float
     reason: str
 
     @property
     def lexical(self) -> float:
-        """The lexical leg's weight."""
+        """The keyword retriever's weight."""
         return 1.0 - self.vector
 
 
@@ -42,11 +45,13 @@ def weights_of(alpha: float | None, known_shares: Iterable[float | None]) -> Wei
         return Weights(alpha, "`alpha` was given")
     told = [share for share in known_shares if share is not None]
     if not told:
-        return Weights(EQUAL_WEIGHT, "both legs count alike: the embedding model does not tell which words it knows")
+        return Weights(
+            EQUAL_WEIGHT, "both retrievers count alike: the embedding model does not tell which words it knows"
+        )
     # One list of several models is as good as the worst of them.
     share = min(told)
     known = f"the embedding model knows {share:.0%} of the question's letters as whole words"
     if share >= READ_SHARE:
-        return Weights(EQUAL_WEIGHT, f"both legs count alike: {known}")
+        return Weights(EQUAL_WEIGHT, f"both retrievers count alike: {known}")
     vector = round(EQUAL_WEIGHT * share / READ_SHARE, 3)
     return Weights(vector, f"words count for more: {known}, and is trusted in full from {READ_SHARE:.0%} on")

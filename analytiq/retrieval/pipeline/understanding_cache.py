@@ -1,4 +1,4 @@
-"""Remembers how questions were understood, so that the same question is not paid for twice."""
+"""A cache of understood questions, so that the same question is not paid for twice."""
 
 import asyncio
 from collections import OrderedDict
@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
-from analytiq.retrieval.search.steps import Understood
+from analytiq.retrieval.pipeline.ports import Understood
 
 ORGANIZATIONS = 256
 """The organizations remembered at a time, the most recently asked."""

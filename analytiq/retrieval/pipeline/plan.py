@@ -1,56 +1,47 @@
-"""What a search is to do, decided from what was asked: pure."""
+"""The plan of a search: decides what a request leaves open, and refuses what would be answered wrongly. Pure."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from analytiq.errors import InvalidInputError
-from analytiq.retrieval.search.request import Fusion, Mode, Preset, SearchRequest
-from analytiq.retrieval.search.weights import Weights, weights_of
+from analytiq.retrieval.pipeline.request import Mode, Preset, SearchRequest
 from analytiq.settings import SearchSettings
 
 FIRST_DEPTH = 100
-"""Chunks that each leg is asked for at first; recall@100 is where the legs' recall flattens."""
+"""Chunks that each retriever is asked for at first; recall@100 is where their recall flattens."""
 RANKED_DEPTH = 1000
 """As deep as an order can be trusted that was made by fusing, or by leaving out what is near-identical."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """The steps of one search. `wanted`: how many results, from the first, must be known to answer the page.
+    """What the request leaves to the preset and the defaults. `wanted`: results to know, from the first, for the page.
 
-    `weights`: of the legs, as far as they are known before the question is read.
+    `depth`: chunks that each retriever is asked for at first. `may_leave_out`: whether chunks that pass the filter may
+    be missing from the results.
     """
 
-    query: str
     mode: Mode
-    fusion: Fusion
-    weights: Weights
     wanted: int
     depth: int
-    score_threshold: float | None
     deduplicates: bool
     hyde: bool
     rewrites: bool
     reranks: bool
-    compresses: bool
-
-    @property
-    def leaves_out(self) -> bool:
-        """Whether chunks that pass the filter may be left out of the results."""
-        return self.deduplicates or self.score_threshold is not None or not self.has_vector_leg
+    may_leave_out: bool
 
     @property
     def needed(self) -> int:
         """Results to look for: where some are left out, one more tells whether there is a further page."""
-        return self.wanted + 1 if self.leaves_out else self.wanted
+        return self.wanted + 1 if self.may_leave_out else self.wanted
 
     @property
-    def has_vector_leg(self) -> bool:
+    def uses_vectors(self) -> bool:
         """Whether the question is embedded."""
         return self.mode is not Mode.LEXICAL
 
     @property
-    def has_lexical_leg(self) -> bool:
-        """Whether words are looked up."""
+    def uses_keywords(self) -> bool:
+        """Whether the keyword index is searched."""
         return self.mode is not Mode.VECTOR
 
 
@@ -73,37 +64,34 @@ def plan(request: SearchRequest, settings: SearchSettings) -> SearchPlan:
     _require(request, settings)
     mode, hyde, reranks, deduplicates = _PRESETS[request.preset] if request.preset else _DEFAULTS
     mode = request.mode or mode
+    deduplicates = deduplicates if request.deduplicate is None else request.deduplicate
+    reranks = reranks if request.rerank is None else request.rerank
     wanted = request.skip + request.top_k
-    chosen = SearchPlan(
-        query=request.query,
-        mode=mode,
-        fusion=request.fusion or Fusion.WEIGHTED,
-        weights=weights_of(request.alpha, ()),
-        wanted=wanted,
-        depth=_depth(wanted) if mode is Mode.HYBRID else wanted,
-        score_threshold=request.score_threshold,
-        deduplicates=deduplicates if request.deduplicate is None else request.deduplicate,
-        hyde=hyde if request.hyde is None else request.hyde,
-        rewrites=bool(request.history),
-        reranks=reranks if request.rerank is None else request.rerank,
-        compresses=bool(request.compress),
-    )
-    if chosen.mode is not Mode.HYBRID:
-        chosen = replace(chosen, depth=min(chosen.needed, settings.max_depth))
-    is_ranked = chosen.mode is Mode.HYBRID or chosen.deduplicates or chosen.reranks
-    if is_ranked and wanted > RANKED_DEPTH:
+    is_hybrid = mode is Mode.HYBRID
+    may_leave_out = deduplicates or request.score_threshold is not None or mode is Mode.LEXICAL
+    if (is_hybrid or deduplicates or reranks) and wanted > RANKED_DEPTH:
         raise InvalidInputError.of_field(
             "skip",
-            f"beyond {RANKED_DEPTH} results the order is certain only for one leg without further steps: set `mode` to"
-            " `vector` or `lexical` and `deduplicate` and `rerank` to false, or narrow the question by a filter",
+            f"beyond {RANKED_DEPTH} results the order is certain only for one retriever without further steps: set"
+            " `mode` to `vector` or `lexical` and `deduplicate` and `rerank` to false, or narrow the question by a"
+            " filter",
         )
-    return chosen
+    return SearchPlan(
+        mode=mode,
+        wanted=wanted,
+        depth=_depth(wanted) if is_hybrid else min(wanted + may_leave_out, settings.max_depth),
+        deduplicates=deduplicates,
+        hyde=hyde if request.hyde is None else request.hyde,
+        rewrites=bool(request.history),
+        reranks=reranks,
+        may_leave_out=may_leave_out,
+    )
 
 
 def _depth(wanted: int) -> int:
-    """The legs' first depth where they are fused: the same for many pages, so that these fit each other.
+    """The retrievers' first depth where they are fused: the same for many pages, so that these fit each other.
 
-    The order of one leg alone does not depend on how many are asked for.
+    The order of one retriever alone does not depend on how many are asked for.
     """
     depth = FIRST_DEPTH
     while depth < wanted:

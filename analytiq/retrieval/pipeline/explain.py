@@ -1,25 +1,27 @@
 """Why a document is found for a question, or why not: the stages that it must pass, in their order."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Protocol
 
-from analytiq.ingestion.documents.indexing_state import IndexingState, IndexingStates
-from analytiq.ingestion.documents.service import Documents
+from analytiq.errors import NotFoundError
 from analytiq.models.document import Document, DocumentState
 from analytiq.models.organization import Organization
-from analytiq.retrieval.backends.base import Query
 from analytiq.retrieval.filters.rendering import render_filter
 from analytiq.retrieval.filters.tree import EVERYTHING, And, BuiltInField, Filter, In, evaluate, speaks_of_pages
-from analytiq.retrieval.search.candidates import Candidate, Scope
-from analytiq.retrieval.search.finding import Finding, Ranking
-from analytiq.retrieval.search.plan import RANKED_DEPTH, SearchPlan, plan
-from analytiq.retrieval.search.presenting import Presenting, Shown
-from analytiq.retrieval.search.request import Degradation, Mode, SearchRequest, SearchResult
-from analytiq.retrieval.search.service import Search, with_queries
-from analytiq.retrieval.search.trail import Trail
-from analytiq.retrieval.search.weights import Weights
+from analytiq.retrieval.pipeline.context import SearchContext
+from analytiq.retrieval.pipeline.plan import RANKED_DEPTH, plan
+from analytiq.retrieval.pipeline.request import Degradation, Mode, SearchRequest, SearchResult
+from analytiq.retrieval.pipeline.resolve import Resolve
+from analytiq.retrieval.pipeline.search import Search
+from analytiq.retrieval.pipeline.weights import Weights
 from analytiq.settings import SearchSettings
+
+PASSAGES = 3
+"""Of the document that are shown, whatever else is better."""
+OWN_DEPTH = 10
+"""Of the document's own chunks."""
 
 
 class Stage(StrEnum):
@@ -59,25 +61,67 @@ class Explanation:
     passages: tuple[SearchResult, ...] = ()
     degraded: tuple[Degradation, ...] = ()
     weights: Weights | None = None
-    """Of the two legs; None where one of them found nothing."""
+    """Of the two retrievers; None where one of them found nothing."""
+
+
+class StandingInKnowledgeBase(Protocol):
+    """A document's state in one of its knowledge bases; `state` is "indexed" where its newest text is."""
+
+    @property
+    def kb_id(self) -> str:
+        """The knowledge base."""
+        ...
+
+    @property
+    def state(self) -> str:
+        """The state by name."""
+        ...
+
+    @property
+    def is_searchable(self) -> bool:
+        """Whether some text of the document is indexed."""
+        ...
+
+    @property
+    def reason(self) -> str | None:
+        """Why the newest text is not indexed."""
+        ...
+
+    @property
+    def chunk_count(self) -> int:
+        """Its indexed chunks."""
+        ...
+
+
+class IndexingStates(Protocol):
+    """Reads where documents stand; implemented by ingestion."""
+
+    async def of_document(self, document: Document) -> Sequence[StandingInKnowledgeBase]:
+        """Return the document's state in every knowledge base that shares a tag with it."""
+        ...
+
+
+@dataclass(slots=True)
+class _Places:
+    """An observer of a search: the document's place among its hits, from 1, after each step."""
+
+    document_id: str
+    after: dict[str, int | None] = field(default_factory=dict[str, int | None])
+
+    def __call__(self, step: str, context: SearchContext) -> None:
+        hits = context.hits if step == "fuse" else context.selected
+        self.after[step] = next(
+            (place for place, hit in enumerate(hits, 1) if hit.document_id == self.document_id), None
+        )
 
 
 class Explain:
     """Follows one document through a search."""
 
-    def __init__(
-        self,
-        search: Search,
-        finding: Finding,
-        presenting: Presenting,
-        documents: Documents,
-        states: IndexingStates,
-        settings: SearchSettings,
-    ) -> None:
+    def __init__(self, *, search: Search, resolve: Resolve, states: IndexingStates, settings: SearchSettings) -> None:
         self._search = search
-        self._finding = finding
-        self._presenting = presenting
-        self._documents = documents
+        self._documents = resolve.repositories.announced.documents
+        self._resolve = resolve
         self._states = states
         self._settings = settings
 
@@ -90,109 +134,96 @@ class Explain:
             NotFoundError: the organization has no such knowledge base or document.
             InvalidInputError: names the field that is wrong.
         """
+        # The question is taken as it is asked: no model rewrites it or imagines an answer.
+        request = replace(request, hyde=False, history=(), compress=False)
         chosen = plan(request, self._settings)
-        knowledge_base, _ = await self._finding.read(organization.id, kb_id)
+        context = SearchContext(organization, request, chosen, [kb_id])
+        await self._resolve.run(context)
+        knowledge_base = context.scopes[0].knowledge_base
         document = await self._documents.get(organization.id, document_id)
-        tree = await self._finding.as_meant(organization, request.filter)
+        if document is None:
+            raise NotFoundError(f"No document has the id {document_id!r}.")
         judgements = [_tagged(document, knowledge_base.tag_ids, knowledge_base.name), _extracted(document)]
         if all(item.is_passed for item in judgements):
             judgements.append(await self._indexed(document, kb_id))
-            judgements.append(_filtered(document, tree))
+            judgements.append(_filtered(document, context.filter))
         judgements = _to_the_first_failure(judgements)
         if not judgements[-1].is_passed:
             return Explanation(document.id, document.document_name, is_found=False, judgements=tuple(judgements))
-        return await self._ranked(organization, kb_id, document, request, chosen, tree, judgements)
+        return await self._ranked(context, document, judgements)
 
     async def _indexed(self, document: Document, kb_id: str) -> Judgement:
         states = {state.kb_id: state for state in await self._states.of_document(document)}
         state = states[kb_id]
         if state.is_searchable:
-            newer = "" if state.state is IndexingState.INDEXED else f"; its newest text is not yet: {state.reason}"
+            newer = "" if state.state == "indexed" else f"; its newest text is not yet: {state.reason}"
             return _passed(Stage.INDEXED, f"{state.chunk_count} chunks are indexed{newer}")
         return _failed(Stage.INDEXED, state.reason or "it is being indexed at this moment")
 
-    async def _ranked(
-        self,
-        organization: Organization,
-        kb_id: str,
-        document: Document,
-        request: SearchRequest,
-        chosen: SearchPlan,
-        tree: Filter,
-        judgements: list[Judgement],
-    ) -> Explanation:
-        trail = Trail()
-        deep = replace(chosen, wanted=RANKED_DEPTH, depth=RANKED_DEPTH, score_threshold=None, deduplicates=False)
-        scopes = await self._search.scopes_of(organization, [kb_id], tree, trail)
-        deep = await self._search.weighed(scopes, deep, request.alpha)
-        queries = await self._search.queries_of(organization, scopes, deep, trail)
-        scopes = with_queries(scopes, queries)
-        alone = await self._alone(scopes[0], document, deep, tree, queries, trail)
-        passages = await self._passages(request, deep, alone, trail)
-        if not alone.checked.candidates:
-            judgements.append(_failed(Stage.MATCHED, _nothing_matched(chosen, tree)))
-            return _explanation(document, judgements, None, passages, trail, None, is_found=False)
-        best = max(item.relevance for item in passages) if passages else 0.0
+    async def _ranked(self, asked: SearchContext, document: Document, judgements: list[Judgement]) -> Explanation:
+        """Search the document's chunks alone, and then everything, as deep as an order is certain."""
+        request = asked.request
+        alone = await self._alone(asked, document)
+        if not alone.hits:
+            judgements.append(_failed(Stage.MATCHED, _nothing_matched(asked)))
+            return _explanation(document, judgements, None, alone, None)
+        best = max((item.relevance for item in alone.results), default=0.0)
         judgements.append(_passed(Stage.MATCHED, f"its best chunk has a relevance of {best:.2f}"))
-        if chosen.score_threshold is not None:
-            judgements.append(_threshold(best, chosen.score_threshold))
-        ranking = await self._finding.rank(scopes, deep, queries, tree, trail, depth=deep.depth)
-        place = _place(ranking.checked.candidates, document.id)
-        shown = await self._presenting.choose(replace(deep, deduplicates=chosen.deduplicates), ranking, trail)
-        if chosen.deduplicates and place is not None:
-            judgements.append(_not_repeated(shown, document.id))
-        if chosen.reranks:
-            await self._presenting.rerank(organization, request, deep, shown, trail)
-        of_shown = _place(shown.candidates, document.id)
-        judgements.append(_rank_judgement(of_shown, request))
+        if request.score_threshold is not None:
+            judgements.append(_threshold(best, request.score_threshold))
+        places = _Places(document.id)
+        deep = SearchContext(
+            asked.organization,
+            replace(request, score_threshold=None),
+            replace(asked.plan, wanted=RANKED_DEPTH, depth=RANKED_DEPTH, may_leave_out=True),
+            asked.kb_ids,
+            trace=alone.trace,
+            queries=alone.queries,
+        )
+        await self._search.run(deep, max_depth=RANKED_DEPTH, observe=places)
+        if asked.plan.deduplicates and places.after["fuse"] is not None:
+            judgements.append(_not_repeated(places.after["select"]))
+        place = places.after["rerank"]
+        judgements.append(_rank_judgement(place, request))
         judgements = _to_the_first_failure(judgements)
-        is_found = judgements[-1].is_passed
-        weights = deep.weights if trail.is_fused else None
-        return _explanation(document, judgements, of_shown or place, passages, trail, weights, is_found=is_found)
+        return _explanation(document, judgements, place or places.after["fuse"], alone, deep)
 
-    async def _alone(
-        self,
-        scope: Scope,
-        document: Document,
-        deep: SearchPlan,
-        tree: Filter,
-        queries: dict[str, Query],
-        trail: Trail,
-    ) -> Ranking:
-        """The document's own chunks for the question."""
-        own = And((In(BuiltInField.DOCUMENT_ID, (document.id,)), tree))
-        chunk_filter = await self._finding.chunk_filter(scope.knowledge_base, own)
-        only = replace(scope, chunk_filter=chunk_filter)
-        return await self._finding.rank([only], deep, queries, own, trail, depth=10)
-
-    async def _passages(
-        self, request: SearchRequest, deep: SearchPlan, alone: Ranking, trail: Trail
-    ) -> list[SearchResult]:
-        first = replace(deep, wanted=3, reranks=False)
-        shown = await self._presenting.choose(first, alone, trail)
-        page = replace(request, skip=0, top_k=3, coalesce_neighbors=0)
-        return await self._presenting.results(page, first, alone, shown, trail)
+    async def _alone(self, asked: SearchContext, document: Document) -> SearchContext:
+        """Search the document's own chunks; the results are its best ones."""
+        context = SearchContext(
+            asked.organization,
+            replace(
+                asked.request,
+                filter=And((In(BuiltInField.DOCUMENT_ID, (document.id,)), asked.filter)),
+                score_threshold=None,
+                skip=0,
+                coalesce_neighbors=0,
+            ),
+            replace(asked.plan, wanted=PASSAGES, depth=OWN_DEPTH, deduplicates=False, reranks=False),
+            asked.kb_ids,
+            trace=asked.trace,
+        )
+        if await self._search.run(context, max_depth=OWN_DEPTH):
+            await self._search.present(context)
+        return context
 
 
 def _explanation(
     document: Document,
     judgements: Sequence[Judgement],
     place: int | None,
-    passages: Sequence[SearchResult],
-    trail: Trail,
-    weights: Weights | None,
-    *,
-    is_found: bool,
+    alone: SearchContext,
+    deep: SearchContext | None,
 ) -> Explanation:
     return Explanation(
         document_id=document.id,
         document_name=document.document_name,
-        is_found=is_found,
+        is_found=judgements[-1].is_passed,
         judgements=tuple(judgements),
         place=place,
-        passages=tuple(passages),
-        degraded=tuple(trail.degraded),
-        weights=weights,
+        passages=tuple(alone.results),
+        degraded=tuple(alone.trace.degraded),
+        weights=deep.weights if deep is not None and deep.trace.is_fused else None,
     )
 
 
@@ -249,10 +280,10 @@ def _parts(tree: Filter) -> tuple[Filter, ...]:
     return tuple(part for operand in tree.operands for part in _parts(operand)) if isinstance(tree, And) else (tree,)
 
 
-def _nothing_matched(chosen: SearchPlan, tree: Filter) -> str:
-    if speaks_of_pages(tree):
+def _nothing_matched(asked: SearchContext) -> str:
+    if speaks_of_pages(asked.filter):
         return "none of its chunks is on the pages that the filter asks for"
-    if chosen.mode is Mode.LEXICAL:
+    if asked.plan.mode is Mode.LEXICAL:
         return "none of its chunks has a word of the question"
     return "none of its chunks was found at all"
 
@@ -267,8 +298,8 @@ def _threshold(best: float, threshold: float) -> Judgement:
     )
 
 
-def _not_repeated(shown: Shown, document_id: str) -> Judgement:
-    if _place(shown.candidates, document_id) is None:
+def _not_repeated(place: int | None) -> Judgement:
+    if place is None:
         return _failed(
             Stage.NOT_REPEATED,
             "each of its chunks repeats a better one of another document; ask with `deduplicate` false",
@@ -286,7 +317,3 @@ def _rank_judgement(place: int | None, request: SearchRequest) -> Judgement:
         Stage.RANKED,
         f"its best chunk is number {place}; those from {first} to {last} were asked for",
     )
-
-
-def _place(candidates: Sequence[Candidate], document_id: str) -> int | None:
-    return next((place for place, item in enumerate(candidates, start=1) if item.document_id == document_id), None)

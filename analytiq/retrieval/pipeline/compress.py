@@ -1,10 +1,11 @@
-"""Contextual compression (seed 000): of each passage the sentences that answer, word by word.
+"""Compress: quote the sentences of each passage that answer the question, word by word.
 
 The model is shown numbered sentences and answers numbers, so that it can leave out and never make up.
 """
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
@@ -13,6 +14,8 @@ from analytiq.inference.llm.base import AnswerSchema, Message, Options, Role
 from analytiq.inference.llm.service import ChatService, Purpose
 from analytiq.models.llm_usage import LlmOperation
 from analytiq.models.organization import Organization
+from analytiq.retrieval.pipeline.context import SearchContext
+from analytiq.retrieval.pipeline.ports import Compressor
 
 PURPOSE = Purpose(LlmOperation.SEARCH)
 _SENTENCE = re.compile(r".+?(?:[.!?]+[\"')\]]*\s+|[。！？]+|\n+|$)", re.DOTALL)
@@ -32,6 +35,25 @@ class _Answer(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     numbers: list[int]
+
+
+async def compress(context: SearchContext, compressor: Compressor | None, *, timeout_seconds: float) -> None:
+    """Leave the results of which something answers, each with the sentences that do as its excerpt."""
+    if compressor is None:
+        context.trace.leave_out("compress", "not_configured", "no model is configured that could shorten passages")
+        return
+    contents = [result.content for result in context.results]
+    work = compressor.compress(context.organization, context.question, contents, model=context.request.model)
+    excerpts = await context.trace.attempt("compress", work, seconds=timeout_seconds)
+    if excerpts is None:
+        return
+    kept = [
+        replace(result, excerpt=excerpt)
+        for result, excerpt in zip(context.results, excerpts, strict=True)
+        if excerpt.strip()
+    ]
+    context.trace.statistics.without_excerpt = len(context.results) - len(kept)
+    context.results = kept
 
 
 class ChatCompressor:
@@ -67,5 +89,5 @@ class ChatCompressor:
 
 
 def sentences_of(text: str) -> list[str]:
-    """The text in sentences; together they are the text."""
+    """Split the text into sentences; together they are the text."""
     return [match.group() for match in _SENTENCE.finditer(text) if match.group().strip()]

@@ -1,17 +1,18 @@
-"""Rewrites a question and imagines its answer, in one call to a chat model (seeds 000 and 003)."""
+"""Understand: rewrite the question and imagine its answer, in one call to a chat model."""
 
 from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from analytiq.errors import TransientError
+from analytiq.errors import QuotaExceededError, TransientError
 from analytiq.inference.llm.base import AnswerSchema, Message, Options, Role
 from analytiq.inference.llm.service import ChatService, Purpose
 from analytiq.models.llm_usage import LlmOperation
 from analytiq.models.organization import Organization
-from analytiq.retrieval.search.remembering import UnderstandingCache
-from analytiq.retrieval.search.request import Turn
-from analytiq.retrieval.search.steps import Understood
+from analytiq.retrieval.pipeline.context import SearchContext
+from analytiq.retrieval.pipeline.ports import QueryUnderstanding, Understood
+from analytiq.retrieval.pipeline.request import Turn
+from analytiq.retrieval.pipeline.understanding_cache import UnderstandingCache
 
 PURPOSE = Purpose(LlmOperation.SEARCH)
 LONGEST_TURN = 2000
@@ -44,6 +45,29 @@ class _Answer(BaseModel):
 
     question: str = Field(min_length=1, max_length=LONGEST_QUESTION)
     passage: str = ""
+
+
+async def understand(
+    context: SearchContext, understanding: QueryUnderstanding | None, *, timeout_seconds: float
+) -> None:
+    """Fill in the question and its imagined answers; where the call fails, the question stands as it was asked.
+
+    Raises:
+        QuotaExceededError: the organization may ask no model any more.
+    """
+    request, trace = context.request, context.trace
+    if understanding is None:
+        trace.leave_out(
+            "understand", "not_configured", "no chat model is configured; the question is searched as it is"
+        )
+        return
+    work = understanding.understand(
+        context.organization, request.query, request.history, hyde=context.plan.hyde, model=request.model
+    )
+    with trace.step("understand"):
+        understood = await trace.attempt("understand", work, seconds=timeout_seconds, fatal=(QuotaExceededError,))
+    if understood is not None:
+        context.question, context.imagined = understood.question, understood.passages
 
 
 class ChatUnderstanding:

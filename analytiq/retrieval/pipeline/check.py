@@ -1,0 +1,89 @@
+"""Check: every search holds every hit against `document_index` and `docs`."""
+
+import asyncio
+from collections.abc import Sequence
+
+from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.retrieval.pipeline.context import Hit, Key, SearchContext
+from analytiq.storage.all_repositories import Repositories
+
+
+class Check:
+    """Reads whether hits may be shown, on the primary at majority."""
+
+    def __init__(self, repositories: Repositories) -> None:
+        self._documents = repositories.documents
+        self._entries = repositories.entries
+        self._epochs = repositories.epochs
+
+    async def run(self, context: SearchContext) -> None:
+        """Keep the hits whose index entry names their generation and whose document is a member.
+
+        It is unconditional: it makes leaving immediate on every store, and hides every race of the swap. Fills in what
+        is known of the documents and generations, and whether the index has changed since the hits were retrieved.
+        """
+        with context.trace.step("check"):
+            hits = merged(context.vector, context.keyword)
+            by_kb: dict[str, list[Hit]] = {}
+            for hit in hits.values():
+                by_kb.setdefault(hit.kb_id, []).append(hit)
+            kbs = {scope.knowledge_base.id: scope.knowledge_base for scope in context.scopes}
+            outdated, added = await asyncio.gather(
+                asyncio.gather(*(self._check(context, kbs[kb_id], of_kb) for kb_id, of_kb in by_kb.items())),
+                self._added_since(context) if context.has_both else _nothing(),
+            )
+            dropped, stale = set[Key]().union(*(one for one, _ in outdated)), any(is_stale for _, is_stale in outdated)
+            context.hits = [hit for key, hit in hits.items() if key not in dropped]
+            context.is_outdated = stale
+            context.is_torn = bool(added) and any(hit.generation_id in added for hit in context.hits)
+        context.trace.statistics.candidates = len(context.hits)
+        context.trace.statistics.refused_by_check = len(dropped)
+
+    async def _check(
+        self, context: SearchContext, knowledge_base: KnowledgeBase, hits: Sequence[Hit]
+    ) -> tuple[set[Key], bool]:
+        """Return the hits to drop, and whether one of them is of a generation that was replaced.
+
+        Two `$in` finds: 3 ms against 9 for `$lookup` at 50 documents.
+        """
+        document_ids = {hit.document_id for hit in hits}
+        organization_id = knowledge_base.organization_id
+        entries, names = await asyncio.gather(
+            self._entries.of_documents(organization_id, knowledge_base.id, document_ids),
+            self._documents.names_of_members(organization_id, document_ids, knowledge_base.tag_ids),
+        )
+        context.names |= names
+        for entry in entries.values():
+            context.chunk_counts[entry.generation_id] = entry.chunk_count
+            context.text_hashes[entry.generation_id] = entry.text_hash
+        dropped: set[Key] = set()
+        is_outdated = False
+        for hit in hits:
+            entry = entries.get(hit.document_id)
+            if entry is None or hit.document_id not in names:
+                dropped.add(hit.key)
+            elif entry.generation_id != hit.generation_id:
+                dropped.add(hit.key)
+                is_outdated = True
+        return dropped, is_outdated
+
+    async def _added_since(self, context: SearchContext) -> frozenset[str]:
+        """Return the generations that have joined since the index versions that are searched."""
+        parts = await asyncio.gather(*(self._epochs.added_after(scope.epoch) for scope in context.scopes))
+        return frozenset(generation for part in parts for generation in part)
+
+
+def merged(vector: Sequence[Hit], keyword: Sequence[Hit]) -> dict[Key, Hit]:
+    """Merge the hits of both retrievers, each chunk once; ranks count from 1."""
+    hits: dict[Key, Hit] = {}
+    for rank, hit in enumerate(vector, start=1):
+        hit.scores.vector_rank = rank
+        hits[hit.key] = hit
+    for rank, hit in enumerate(keyword, start=1):
+        known = hits.setdefault(hit.key, hit)
+        known.scores.lexical, known.scores.lexical_rank = hit.scores.lexical, rank
+    return hits
+
+
+async def _nothing() -> frozenset[str]:
+    return frozenset()

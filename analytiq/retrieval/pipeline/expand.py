@@ -1,0 +1,121 @@
+"""Expand: the page that was asked for, each match with its neighbours beside it, as results."""
+
+from collections.abc import Mapping, Sequence
+
+from analytiq.errors import AnalytiqError
+from analytiq.models.vector import Passage
+from analytiq.retrieval.pipeline.context import Hit, SearchContext
+from analytiq.retrieval.pipeline.highlight import Highlighter
+from analytiq.retrieval.pipeline.request import SearchResult, SourceSummary
+from analytiq.retrieval.pipeline.retrieve import Retrieve
+from analytiq.retrieval.pipeline.select_hits import read_texts
+from analytiq.storage.repositories.vectors import VectorRepository
+
+
+async def expand(context: SearchContext, vectors: VectorRepository, retrieve: Retrieve) -> None:
+    """Fill in the results."""
+    own = context.request.coalesce_neighbors
+    neighbors = {
+        scope.knowledge_base.id: scope.knowledge_base.coalesce_neighbors if own is None else own
+        for scope in context.scopes
+    }
+    page = context.selected[context.request.skip : context.plan.wanted]
+    shown = with_neighbors(page, neighbors=neighbors, chunk_counts=context.chunk_counts)
+    await _read_neighbors(context, [hit for hit in shown if not hit.is_matched], vectors, retrieve)
+    highlighter = Highlighter(context.question)
+    context.results = [
+        _result(context, hit, context.texts[hit.key], highlighter) for hit in shown if hit.key in context.texts
+    ]
+
+
+def with_neighbors(hits: Sequence[Hit], *, neighbors: Mapping[str, int], chunk_counts: Mapping[str, int]) -> list[Hit]:
+    """Add the neighbours of matches, best first: windows that touch become one, in the order of the document.
+
+    No window leaves its document (`chunk_counts`: generation id → chunks), and no chunk is shown twice. `neighbors`: of
+    each knowledge base, how many chunks to each side.
+    """
+    windows = _windows(hits, neighbors, chunk_counts)
+    hit_at = {(hit.generation_id, hit.chunk_index): hit for hit in hits}
+    shown: dict[tuple[str, int], Hit] = {}
+    for hit in hits:
+        if (hit.generation_id, hit.chunk_index) in shown:
+            continue
+        start, stop = next(window for window in windows[hit.generation_id] if window[0] <= hit.chunk_index < window[1])
+        for index in range(start, stop):
+            place = (hit.generation_id, index)
+            neighbor = Hit(hit.kb_id, hit.generation_id, hit.document_id, index, is_matched=False)
+            shown[place] = hit_at.get(place, neighbor)
+    return list(shown.values())
+
+
+def sources_of(results: Sequence[SearchResult]) -> tuple[SourceSummary, ...]:
+    """Summarize the documents among the matches, in the order of their best one."""
+    by_document: dict[str, list[SearchResult]] = {}
+    for result in results:
+        if result.is_matched:
+            by_document.setdefault(result.document_id, []).append(result)
+    return tuple(
+        SourceSummary(
+            document_id=document_id,
+            source=of_document[0].source,
+            chunk_count=len(of_document),
+            average_relevance=sum(result.relevance for result in of_document) / len(of_document),
+        )
+        for document_id, of_document in by_document.items()
+    )
+
+
+async def _read_neighbors(
+    context: SearchContext, neighbors: Sequence[Hit], vectors: VectorRepository, retrieve: Retrieve
+) -> None:
+    """Read the texts of neighbours, and their relevance where it can be had."""
+    if not neighbors:
+        return
+    keys = [hit.key for hit in neighbors]
+    with context.trace.step("neighbours"):
+        context.texts |= await read_texts(context, vectors, keys)
+        try:
+            scores = await retrieve.scores_of(context, keys)
+        except AnalytiqError:
+            return
+        for hit in neighbors:
+            hit.scores.vector = scores.get(hit.key)
+
+
+def _windows(
+    hits: Sequence[Hit], neighbors: Mapping[str, int], chunk_counts: Mapping[str, int]
+) -> dict[str, list[tuple[int, int]]]:
+    """Generation id → disjoint ranges [start, stop) of chunks, those that touch merged."""
+    ranges: dict[str, list[tuple[int, int]]] = {}
+    for hit in sorted(hits, key=lambda hit: hit.chunk_index):
+        last = max(chunk_counts.get(hit.generation_id, 0), hit.chunk_index + 1)
+        beside = neighbors[hit.kb_id]
+        start = max(0, hit.chunk_index - beside)
+        stop = min(last, hit.chunk_index + beside + 1)
+        merged = ranges.setdefault(hit.generation_id, [])
+        if merged and beside and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], stop))
+        else:
+            merged.append((start, stop))
+    return ranges
+
+
+def _result(context: SearchContext, hit: Hit, passage: Passage, highlighter: Highlighter) -> SearchResult:
+    marked = highlighter.spans(passage.chunk_text) if hit.is_matched else ()
+    return SearchResult(
+        kb_id=hit.kb_id,
+        content=passage.chunk_text,
+        source=context.names[hit.document_id],
+        document_id=passage.document_id,
+        relevance=hit.relevance,
+        chunk_index=passage.chunk_index,
+        is_matched=hit.is_matched,
+        first_page=passage.first_page,
+        last_page=passage.last_page,
+        start=passage.start,
+        end=passage.end,
+        scores=hit.scores,
+        matched_terms=tuple(dict.fromkeys(passage.chunk_text[start:end].casefold() for start, end in marked)),
+        highlights=marked,
+        text_hash=context.text_hashes.get(hit.generation_id) or None,
+    )

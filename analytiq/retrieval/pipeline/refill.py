@@ -1,0 +1,56 @@
+"""The refill policy: when a search retrieves again, and how often."""
+
+from dataclasses import dataclass
+
+from analytiq.errors import TransientError
+from analytiq.models.knowledge_base import Epoch
+from analytiq.retrieval.pipeline.context import SearchContext
+
+OUTDATED_ROUNDS = 10
+"""How often a search retrieves because a document was re-indexed between retrieving and checking it."""
+TORN_ROUNDS = 3
+"""How often a search retrieves again because a document came between its retrievers; then it is shown as found."""
+
+
+@dataclass(slots=True)
+class Refill:
+    """Decides for one search. `max_depth`: no retriever is asked for twice as many."""
+
+    max_depth: int
+    _rounds: int = 0
+    _seen: list[Epoch] | None = None
+
+    def is_stale(self, context: SearchContext) -> bool:
+        """Whether to retrieve again at the newer index version.
+
+        A swap moves the index version; so does a document that joins, of which one retriever alone would show a part.
+        Where the version stands and an entry still names another generation, that is drift: the reconciler repairs it,
+        and it is no reason to hide the other documents.
+
+        Raises:
+            TransientError: documents are re-indexed faster than they can be searched.
+        """
+        is_torn = context.is_torn and self._rounds < TORN_ROUNDS
+        # A keyword index that is behind would name the same outdated chunks again.
+        if context.is_behind or not (context.is_outdated or is_torn):
+            return False
+        epochs = [scope.epoch for scope in context.scopes]
+        if epochs == self._seen:
+            return False
+        self._seen = epochs
+        self._rounds += 1
+        if self._rounds < OUTDATED_ROUNDS:
+            return True
+        names = ", ".join(repr(scope.knowledge_base.name) for scope in context.scopes)
+        raise TransientError(
+            f"{names} is being indexed anew faster than it can be searched; ask again in a moment", retry_after=0.5
+        )
+
+    def is_enough(self, context: SearchContext) -> bool:
+        """Whether the selected hits answer the page, or deeper retrieval brings no more; else double the depth."""
+        if len(context.selected) >= context.plan.needed or context.is_whole or context.is_below_threshold:
+            return True
+        if context.depth >= self.max_depth:
+            return True
+        context.depth *= 2
+        return False

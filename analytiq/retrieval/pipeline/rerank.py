@@ -1,0 +1,42 @@
+"""Rerank: a model reads the question with each of the best passages, which no index can."""
+
+from analytiq.retrieval.pipeline.context import SearchContext
+from analytiq.retrieval.pipeline.ports import Reranker
+from analytiq.retrieval.pipeline.select_hits import RERANK_DEPTH
+
+
+async def rerank(context: SearchContext, reranker: Reranker | None, *, timeout_seconds: float) -> None:
+    """Put the first RERANK_DEPTH in the reranker's order; one paid call a search.
+
+    With a threshold only what the reranker has read, and scored high enough, stays; where it fails, what the search
+    itself found high enough.
+    """
+    scores = await _scores(context, reranker, timeout_seconds)
+    threshold = context.request.score_threshold
+    if scores is not None:
+        read, rest = context.selected[: len(scores)], context.selected[len(scores) :]
+        for hit, score in zip(read, scores, strict=True):
+            hit.scores.rerank = min(1.0, max(0.0, score))
+        read.sort(key=lambda hit: -(hit.scores.rerank or 0.0))
+        context.trace.statistics.reranked = len(read)
+        context.selected = read if threshold is not None else [*read, *rest]
+    if threshold is not None:
+        above = [hit for hit in context.selected if hit.relevance >= threshold]
+        context.trace.statistics.below_threshold = len(context.selected) - len(above)
+        context.selected = above
+        # What the reranker has not read is not shown on any page.
+        context.is_complete = True
+
+
+async def _scores(context: SearchContext, reranker: Reranker | None, timeout_seconds: float) -> list[float] | None:
+    """Score the first hits; None where there is no reranker or it fails."""
+    if reranker is None:
+        context.trace.leave_out(
+            "rerank", "not_configured", "no reranking model is configured; the order is that of the search"
+        )
+        return None
+    texts = [context.texts[hit.key].chunk_text for hit in context.selected[:RERANK_DEPTH]]
+    if not texts:
+        return []
+    work = reranker.rerank(context.organization, context.question, texts, model=context.request.rerank_model)
+    return await context.trace.attempt("rerank", work, seconds=timeout_seconds)

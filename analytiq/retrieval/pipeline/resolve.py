@@ -1,0 +1,82 @@
+"""Resolve: read the knowledge bases at their index version, and what the filter means in each."""
+
+import asyncio
+
+from analytiq.errors import NotFoundError
+from analytiq.models.knowledge_base import Epoch, KnowledgeBase
+from analytiq.models.organization import Organization
+from analytiq.retrieval.backends.registry import Backends
+from analytiq.retrieval.filters.compilers.documents import compile_filter
+from analytiq.retrieval.filters.declared_types import with_declared_types
+from analytiq.retrieval.filters.selection import ChunkFilter, selection_of
+from analytiq.retrieval.filters.tag_names import tag_names_in, with_tag_ids
+from analytiq.retrieval.filters.tree import EVERYTHING, Filter
+from analytiq.retrieval.pipeline.context import Scope, SearchContext
+from analytiq.storage.all_repositories import Repositories
+
+
+class Resolve:
+    """Reads on the primary at majority."""
+
+    def __init__(self, repositories: Repositories, backends: Backends) -> None:
+        self.repositories = repositories
+        self._backends = backends
+        self._knowledge_bases = repositories.knowledge_bases
+        self._epochs = repositories.epochs
+        self._documents = repositories.documents
+        self._tags = repositories.tags
+
+    async def run(self, context: SearchContext) -> None:
+        """Fill in the filter and the scopes.
+
+        Raises:
+            NotFoundError: the organization has not one of the knowledge bases.
+            InvalidInputError: names a declared field, and the literal that is of another type.
+        """
+        context.filter = await self.resolve_filter(context.organization, context.request.filter)
+        await self.read_scopes(context)
+
+    async def resolve_filter(self, organization: Organization, tree: Filter) -> Filter:
+        """Replace the names of tags by their ids, and literals by those of the types that the organization declares.
+
+        Raises:
+            InvalidInputError: names a declared field, and the literal that is of another type.
+        """
+        if tree == EVERYTHING:
+            return tree
+        typed = with_declared_types(tree, organization.metadata_fields)
+        names = tag_names_in(typed)
+        return with_tag_ids(typed, await self._tags.ids_of_names(organization.id, names)) if names else typed
+
+    async def read_scopes(self, context: SearchContext) -> None:
+        """Read the knowledge bases and the chunks that pass the filter, as they are now."""
+        with context.trace.step("read"):
+            read = await asyncio.gather(*(self._read(context.organization.id, kb_id) for kb_id in context.kb_ids))
+        with context.trace.step("filter"):
+            filters: list[ChunkFilter | None] = [None] * len(read)
+            if context.filter != EVERYTHING:
+                filters = [*await asyncio.gather(*(self._chunks(kb, context.filter) for kb, _ in read))]
+        context.scopes = [self._scope(kb, epoch, one) for (kb, epoch), one in zip(read, filters, strict=True)]
+
+    def _scope(self, knowledge_base: KnowledgeBase, epoch: Epoch, chunk_filter: ChunkFilter | None) -> Scope:
+        """Open a knowledge base for one search, at this index version or a later one."""
+        reader = self._backends.of(knowledge_base).reader(knowledge_base, epoch)
+        return Scope(knowledge_base, epoch, chunk_filter, reader)
+
+    async def _read(self, organization_id: str, kb_id: str) -> tuple[KnowledgeBase, Epoch]:
+        knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
+        epoch = await self._epochs.read(kb_id) if knowledge_base else None
+        if knowledge_base is None or epoch is None:
+            raise NotFoundError(f"No knowledge base has the id {kb_id!r}.")
+        return knowledge_base, epoch
+
+    async def _chunks(self, knowledge_base: KnowledgeBase, tree: Filter) -> ChunkFilter:
+        """Select the chunks of the knowledge base that pass the filter."""
+
+        async def matching(part: Filter) -> frozenset[str]:
+            found = await self._documents.ids_of_members_matching(
+                knowledge_base.organization_id, knowledge_base.tag_ids, compile_filter(part)
+            )
+            return frozenset(found)
+
+        return ChunkFilter(tree, await selection_of(tree, matching))

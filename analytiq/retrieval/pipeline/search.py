@@ -1,0 +1,198 @@
+"""Search: runs the steps of the pipeline, and answers with what they have filled in."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+import structlog
+from pydantic import JsonValue
+
+from analytiq.errors import AnalytiqError, InvalidInputError, TransientError
+from analytiq.models.organization import Organization
+from analytiq.retrieval.filters.parser import parse_filter
+from analytiq.retrieval.filters.selection import NOTHING, DocumentSet
+from analytiq.retrieval.filters.tree import Filter, speaks_of_pages
+from analytiq.retrieval.pipeline.check import Check
+from analytiq.retrieval.pipeline.compress import compress
+from analytiq.retrieval.pipeline.context import Observer, Scope, SearchContext, ignore
+from analytiq.retrieval.pipeline.embed import Embed
+from analytiq.retrieval.pipeline.expand import expand, sources_of
+from analytiq.retrieval.pipeline.fuse import fuse
+from analytiq.retrieval.pipeline.plan import plan
+from analytiq.retrieval.pipeline.ports import SearchModels
+from analytiq.retrieval.pipeline.refill import Refill
+from analytiq.retrieval.pipeline.request import SearchRequest, SearchResponse
+from analytiq.retrieval.pipeline.rerank import rerank
+from analytiq.retrieval.pipeline.resolve import Resolve
+from analytiq.retrieval.pipeline.retrieve import Retrieve
+from analytiq.retrieval.pipeline.select_hits import select_hits
+from analytiq.retrieval.pipeline.understand import understand
+from analytiq.settings import SearchSettings
+from analytiq.telemetry import metrics
+
+log = structlog.get_logger(__name__)
+
+MAX_KNOWLEDGE_BASES = 20
+"""Of one search: each is read, searched and checked by itself."""
+
+
+class Search:
+    """Searches knowledge bases of an organization."""
+
+    def __init__(self, *, resolve: Resolve, retrieve: Retrieve, models: SearchModels, settings: SearchSettings) -> None:
+        repositories = resolve.repositories
+        self._vectors = repositories.vectors
+        self._entries = repositories.entries
+        self._models = models
+        self._settings = settings
+        self._resolve = resolve
+        self._embed = Embed(models.embedding, has_keywords=retrieve.has_keywords)
+        self._retrieve = retrieve
+        self._check = Check(repositories)
+
+    async def search(self, organization: Organization, kb_id: str, request: SearchRequest) -> SearchResponse:
+        """Answer a question from one knowledge base; see `search_several`."""
+        return await self.search_several(organization, [kb_id], request)
+
+    async def search_several(
+        self, organization: Organization, kb_ids: Sequence[str], request: SearchRequest
+    ) -> SearchResponse:
+        """Answer a question from knowledge bases; it sees every write that was acknowledged before.
+
+        Raises:
+            NotFoundError: no such knowledge base.
+            InvalidInputError: names the field that is wrong.
+            QuotaExceededError: the question cannot be embedded any more.
+            StoreLoadingError: nothing can be searched before the vectors are loaded into memory; ask again.
+        """
+        if not 1 <= len(set(kb_ids)) <= MAX_KNOWLEDGE_BASES:
+            raise InvalidInputError.of_field("kb_ids", f"name from 1 to {MAX_KNOWLEDGE_BASES} knowledge bases")
+        context = SearchContext(organization, request, plan(request, self._settings), list(dict.fromkeys(kb_ids)))
+        with context.trace.step("total"):
+            has_run = await self.run(context, max_depth=self._settings.max_depth * 2)
+            if has_run:
+                await self.present(context)
+            searched = await self._count(context) if has_run else 0
+        response = _response(context, searched)
+        metrics.search_results.observe(len(response.results))
+        log.debug("search.answered", results=len(response.results), timings_ms=context.trace.timings_ms)
+        return response
+
+    async def run(self, context: SearchContext, *, max_depth: int, observe: Observer = ignore) -> bool:
+        """Run the steps that find and rank hits; False where the filter passes none, so that only `resolve` was run.
+
+        Args:
+            context: what is asked; the steps fill it in.
+            max_depth: no retriever is asked for more than twice as many chunks.
+            observe: called after each of the steps `fuse`, `select` and `rerank`.
+        """
+        await self._resolve.run(context)
+        # No model is asked, and paid, before it is known that there is something to be found.
+        if all(scope.chunk_filter is not None and scope.chunk_filter.selection == NOTHING for scope in context.scopes):
+            return False
+        context.question = context.request.query
+        timeout = self._settings.step_timeout_seconds
+        if context.plan.hyde or context.plan.rewrites:
+            if context.plan.uses_vectors and self._models.understanding is not None:
+                # What the model makes of the question would have to be embedded.
+                await self.require_spus(context.organization)
+            await understand(context, self._models.understanding, timeout_seconds=timeout)
+        await self._embed.run(context)
+        await self._fill(context, Refill(max_depth), observe)
+        if context.plan.reranks:
+            with context.trace.step("rerank"):
+                await rerank(context, self._models.reranker, timeout_seconds=timeout)
+        observe("rerank", context)
+        return True
+
+    async def present(self, context: SearchContext) -> None:
+        """Make results of the selected hits: with their neighbours, and shortened where that is asked for."""
+        await expand(context, self._vectors, self._retrieve)
+        if context.request.compress and context.results:
+            with context.trace.step("compress"):
+                await compress(context, self._models.compressor, timeout_seconds=self._settings.step_timeout_seconds)
+
+    async def resolve_filter(self, organization: Organization, raw: Mapping[str, JsonValue]) -> Filter:
+        """Read a `metadata_filter` that selects whole documents.
+
+        Raises:
+            InvalidInputError: names the place in it that is wrong, or it speaks of pages.
+        """
+        tree = parse_filter(raw)
+        if speaks_of_pages(tree):
+            raise InvalidInputError.of_field("metadata_filter", "page is of passages; documents are not filtered by it")
+        return await self._resolve.resolve_filter(organization, tree)
+
+    async def require_spus(self, organization: Organization) -> None:
+        """Refuse a question that nobody has asked before, without asking it.
+
+        Raises:
+            QuotaExceededError: the organization's SPUs are used up.
+        """
+        await self._models.embedding.require_spus(organization)
+
+    async def _fill(self, context: SearchContext, refill: Refill, observe: Observer) -> None:
+        """Retrieve until enough hits may be shown, as the policy decides."""
+        context.depth = context.plan.depth
+        while True:
+            await self._retrieve.run(context)
+            await self._check.run(context)
+            await self._compare(context)
+            if refill.is_stale(context):
+                await self._resolve.read_scopes(context)
+                continue
+            fuse(context)
+            observe("fuse", context)
+            await select_hits(context, self._vectors)
+            observe("select", context)
+            if refill.is_enough(context):
+                return
+
+    async def _compare(self, context: SearchContext) -> None:
+        """Give the chunks that only the keyword retriever found their vector score too."""
+        unknown = [hit for hit in context.hits if hit.scores.vector is None] if context.vector else []
+        if not unknown:
+            return
+        with context.trace.step("compare"):
+            try:
+                scores = await self._retrieve.scores_of(context, [hit.key for hit in unknown])
+            except AnalytiqError as error:
+                context.trace.leave_out("compare", error.code, error.detail)
+                return
+        for hit in unknown:
+            hit.scores.vector = scores.get(hit.key)
+
+    async def _count(self, context: SearchContext) -> int:
+        """Count the chunks that could be found."""
+        with context.trace.step("count"):
+            return sum(await asyncio.gather(*(self._count_in(scope) for scope in context.scopes)))
+
+    async def _count_in(self, scope: Scope) -> int:
+        try:
+            return await scope.reader.count(chunk_filter=scope.chunk_filter)
+        except TransientError:
+            # The vectors are not there yet; the entries tell as much, but for pages.
+            selection = scope.chunk_filter.selection if scope.chunk_filter else None
+            document_ids = selection.document_ids if isinstance(selection, DocumentSet) else None
+            return (await self._entries.statistics(scope.knowledge_base.id, document_ids=document_ids))[1]
+
+
+def _response(context: SearchContext, searched: int) -> SearchResponse:
+    trace = context.trace
+    total, is_at_least = len(context.selected), not context.is_complete
+    if is_at_least and not context.plan.may_leave_out:
+        total, is_at_least = searched, False
+    rewritten = (context.question,) if context.question != context.request.query else ()
+    return SearchResponse(
+        results=tuple(context.results),
+        total_count=total,
+        total_count_is_at_least=is_at_least,
+        has_more=total > context.plan.wanted,
+        searched_chunk_count=searched,
+        timings_ms=trace.timings_ms,
+        mode=context.plan.mode,
+        degraded=tuple(trace.degraded),
+        statistics=trace.statistics,
+        generated_queries=(*rewritten, *context.imagined),
+        sources=sources_of(context.results),
+        weights=context.weights if trace.is_fused else None,
+    )

@@ -1,0 +1,51 @@
+"""Select: the first hits that reach the threshold and repeat no better one, with their texts."""
+
+import asyncio
+from collections.abc import Sequence
+
+from analytiq.models.vector import Passage
+from analytiq.retrieval.pipeline.context import Key, SearchContext
+from analytiq.retrieval.pipeline.dedup import duplicates
+from analytiq.storage.repositories.vectors import VectorRepository
+
+RERANK_DEPTH = 50
+"""Hits that a reranker reads: the same for every page, so that pages fit each other."""
+
+
+async def select_hits(context: SearchContext, vectors: VectorRepository) -> None:
+    """Fill in the selected hits. Where a reranker is to follow, the threshold is for its scores, and is left to it."""
+    plan, statistics = context.plan, context.trace.statistics
+    hits, threshold = context.hits, context.request.score_threshold
+    if threshold is not None and not plan.reranks:
+        hits = [hit for hit in hits if hit.relevance >= threshold]
+        statistics.below_threshold = len(context.hits) - len(hits)
+    context.selected, context.texts, statistics.duplicates = [], {}, 0
+    wanted = max(plan.needed, RERANK_DEPTH) if plan.reranks else plan.needed
+    window = max(wanted * 2, 20)
+    for first in range(0, len(hits), window):
+        if len(context.selected) >= wanted:
+            context.is_complete = False
+            return
+        part = hits[first : first + window]
+        with context.trace.step("passages"):
+            context.texts |= await read_texts(context, vectors, [hit.key for hit in part])
+        # A row may be gone by now: its document was re-indexed, and is found at its new place by the next search.
+        context.selected += [hit for hit in part if hit.key in context.texts]
+        if plan.deduplicates:
+            with context.trace.step("deduplicate"):
+                repeated = duplicates([context.texts[hit.key].chunk_text for hit in context.selected])
+            context.selected = [hit for place, hit in enumerate(context.selected) if place not in repeated]
+            statistics.duplicates += len(repeated)
+    context.is_complete = context.is_whole or context.is_below_threshold
+
+
+async def read_texts(context: SearchContext, vectors: VectorRepository, keys: Sequence[Key]) -> dict[Key, Passage]:
+    """Read chunks without their vectors, from each knowledge base at once; those that are gone are left out."""
+
+    async def of(kb_id: str) -> dict[Key, Passage]:
+        chunks = [(generation_id, index) for of_kb, generation_id, index in keys if of_kb == kb_id]
+        found = await vectors.passages(context.organization.id, kb_id, chunks)
+        return {(kb_id, *chunk): passage for chunk, passage in found.items()}
+
+    parts = await asyncio.gather(*(of(kb_id) for kb_id in {key[0] for key in keys}))
+    return {key: passage for part in parts for key, passage in part.items()}
