@@ -13,7 +13,8 @@ from analytiq.operations.erasure.retention import Retention
 from analytiq.operations.erasure.service import Erasures, new_erasures
 from analytiq.operations.live_events.hub import Watching
 from analytiq.operations.live_events.reading import Reading
-from analytiq.operations.reconcile.assembly import new_reconciler, new_runs, passes
+from analytiq.operations.reconcile.invariants.base import System
+from analytiq.operations.reconcile.passes import passes
 from analytiq.operations.reconcile.reconciler import Reconciler
 from analytiq.operations.reconcile.runs import Runs
 
@@ -36,18 +37,20 @@ class Operations:
     def reconciler(self) -> Reconciler:
         """Finds drift, and repairs it."""
         services = self._services
-        return new_reconciler(
-            services.connection,
-            services.ingestion.life_cycle,
-            services.inference.embedding_models,
-            services.retrieval.backends,
-            self._settings.reconciler,
+        return Reconciler(
+            System(
+                repositories=self._rows,
+                life_cycle=services.ingestion.life_cycle,
+                models=services.inference.embedding_models,
+                backends=services.retrieval.backends,
+                grace_seconds=self._settings.reconciler.orphan_grace_seconds,
+            )
         )
 
     @cached_property
     def reconciliations(self) -> Runs:
         """Runs of the reconciler, with their findings."""
-        return new_runs(self._services.connection, self.reconciler, self._settings.reconciler)
+        return Runs(self._services.connection, self.reconciler, kept_days=self._settings.reconciler.report_days)
 
     @cached_property
     def erasures(self) -> Erasures:

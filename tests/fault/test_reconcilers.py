@@ -85,7 +85,10 @@ async def test_reconciler_that_sleeps_through_its_lease_repairs_nothing_twice_an
 async def test_reconciler_goes_on_where_one_that_was_killed_had_come_to(site: Site) -> None:
     kb_id, texts = await furnished(site)
     await site.database[f"kb_vectors_{kb_id}"].delete_many({})
-    small = {"analytiq.operations.reconcile.vectors.BATCH": 1, "analytiq.operations.reconcile.runs.WRITE_SECONDS": 0.0}
+    small = {
+        "analytiq.operations.reconcile.invariants.vectors.BATCH": 1,
+        "analytiq.operations.reconcile.runs.WRITE_SECONDS": 0.0,
+    }
     killed = site.processes.reconciler(Fault("reconcile.batch_found", KILL, nth=3), constants=small)
     await killed.end()
     (before,) = await runs(site)

@@ -8,10 +8,12 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 
+from analytiq.ingestion.documents.requests import clean_request
 from analytiq.models.reconciliation import DriftKind
+from analytiq.operations.reconcile.invariants.base import BATCH
 from analytiq.operations.reconcile.report import Drift
-from analytiq.operations.reconcile.stages import BATCH
 from analytiq.storage.repositories.document_survey import DocumentSurvey
+from analytiq.storage.repositories.jobs import JobRepository
 
 MANY = 5
 
@@ -57,3 +59,16 @@ class LostRows:
     async def _are_lost(self, organization_id: str) -> bool:
         documents = await self._documents.count(organization_id or None, at_most=BATCH)
         return are_rows_lost(gone=self._gone[organization_id], named=self._named[organization_id], documents=documents)
+
+
+async def without_cleaning(jobs: JobRepository, candidates: Sequence[Drift]) -> list[Drift]:
+    """Return the candidates whose document no cleaning job is about."""
+    if not candidates:
+        return []
+    keys = {
+        item.document_id: clean_request(item.organization_id, item.document_id).deduplication_key
+        for item in candidates
+        if item.document_id
+    }
+    known = await jobs.existing(list(keys.values()))
+    return [item for item in candidates if keys.get(item.document_id or "") not in known]

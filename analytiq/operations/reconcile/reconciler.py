@@ -1,4 +1,4 @@
-"""A pass: stage after stage looks, what is found is counted and mended, batch by batch."""
+"""A pass: looks for violations of one invariant after another, and repairs them batch by batch."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
@@ -9,18 +9,34 @@ import structlog
 
 from analytiq.jobs.scheduling.fences import Fence, NoFence
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.models.reconciliation import Depth, DriftKind, RunPosition
-from analytiq.operations.reconcile.repairs import Repairs
+from analytiq.models.reconciliation import Depth, RunPosition
+from analytiq.operations.reconcile.invariants.base import (
+    Batch,
+    Invariant,
+    KnowledgeBaseInvariant,
+    System,
+    SystemInvariant,
+)
+from analytiq.operations.reconcile.invariants.registry import OF_KNOWLEDGE_BASES, OF_THE_SYSTEM, ON_REQUEST
+from analytiq.operations.reconcile.repairing import RepairWriter
 from analytiq.operations.reconcile.report import Drift, Report
-from analytiq.operations.reconcile.stages import EVERYTHING, Batch, KnowledgeBaseStage, Scope, SystemStage
-from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
-from analytiq.storage.repositories.organizations import OrganizationRepository
 from analytiq.telemetry import metrics
 
 log = structlog.get_logger(__name__)
 
-UNBOUNDED = frozenset({DriftKind.UNCACHED})
-"""Kinds whose repair asks for no job: the bound keeps the queue short."""
+MOST_REPAIRS = 25_000
+"""Repairs of one kind in a pass: about what the workers of one machine do until the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose state is looked at: everything, an organization's, or a single knowledge base's of it."""
+
+    organization_id: str | None = None
+    kb_id: str | None = None
+
+
+EVERYTHING = Scope()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,44 +68,22 @@ class PassOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A stage, in one knowledge base where it is of that kind."""
+    """An invariant, in one knowledge base where it is of that kind."""
 
     position: RunPosition
-    look: Callable[[str], AsyncGenerator[Batch]]
+    invariant: Invariant
+    find: Callable[[str], AsyncGenerator[Batch]]
 
 
 class Reconciler:
     """Finds and repairs drift, of every organization or of one."""
 
-    def __init__(
-        self,
-        organizations: OrganizationRepository,
-        knowledge_bases: KnowledgeBaseRepository,
-        repairs: Repairs,
-        *,
-        kb_stages: Sequence[KnowledgeBaseStage],
-        system_stages: Sequence[SystemStage],
-        cache_stage: KnowledgeBaseStage,
-        most_repairs: int,
-    ) -> None:
-        """Put together.
-
-        Args:
-            organizations: whose state is looked at.
-            knowledge_bases: which there are.
-            repairs: what mends.
-            kb_stages: look at each knowledge base, in this order.
-            system_stages: look outside of them, afterwards.
-            cache_stage: looks only where that is asked for.
-            most_repairs: of one kind that a pass asks for; the next pass goes on.
-        """
-        self._organizations = organizations
-        self._knowledge_bases = knowledge_bases
-        self._repairs = repairs
-        self._kb_stages = kb_stages
-        self._system_stages = system_stages
-        self._cache_stage = cache_stage
-        self._most_repairs = most_repairs
+    def __init__(self, system: System) -> None:
+        """Build the registered invariants on the system."""
+        self._rows = system.repositories
+        self._of_knowledge_bases = [invariant(system) for invariant in OF_KNOWLEDGE_BASES]
+        self._on_request = [invariant(system) for invariant in ON_REQUEST]
+        self._of_the_system = [invariant(system) for invariant in OF_THE_SYSTEM]
 
     async def run_pass(
         self,
@@ -111,19 +105,20 @@ class Reconciler:
             LeaseLostError: the fence gave way; another process goes on.
         """
         report = Report() if report is None else report
-        shown = await self._knowledge_bases.shown_of(options.scope.organization_id, options.scope.kb_id)
+        shown = await self._rows.knowledge_bases.shown_of(options.scope.organization_id, options.scope.kb_id)
         report.knowledge_bases = len(shown)
         parts = self._parts(options, shown)
         left = _left_of(parts, options.resume)
+        writer = None if options.is_dry else RepairWriter(self._rows, fence)
         began = monotonic()
         for number, (part, after) in enumerate(left, start=len(parts) - len(left)):
-            async with aclosing(part.look(after)) as batches:
+            async with aclosing(part.find(after)) as batches:
                 async for batch in batches:
-                    await self._take(batch, options, fence, report)
+                    await self._take(part.invariant, batch, writer, report)
                     if on_step is not None:
                         position = part.position.model_copy(update={"after": batch.after})
                         await on_step(report, Step(position, number, len(parts)))
-                    if self._is_bounded(batch, options, report):
+                    if writer is not None and part.invariant.is_bounded and self._is_full(batch, report):
                         report.is_cut = True
                         break
         metrics.pass_seconds.labels(depth=options.depth.value).observe(monotonic() - began)
@@ -132,32 +127,32 @@ class Reconciler:
         return report
 
     def _parts(self, options: PassOptions, shown: Sequence[KnowledgeBase]) -> list[_Part]:
-        """What the pass consists of, in an order that stays the same for a pass that resumes it."""
-        kb_stages = [stage for stage in self._kb_stages if _is_wanted(stage.depth, options.depth)]
+        """Return the parts of the pass, in an order that stays the same for a pass that resumes it."""
+        wanted = [each for each in self._of_knowledge_bases if _is_wanted(each.depth, options.depth)]
         if options.rebuilds_cache:
-            kb_stages.append(self._cache_stage)
+            wanted += self._on_request
         parts = [
-            _Part(RunPosition(stage=stage.name, kb_id=item.id), _look_in(stage, item, options.depth))
-            for stage in kb_stages
+            _Part(RunPosition(stage=each.name, kb_id=item.id), each, _find_in(each, item, options.depth))
+            for each in wanted
             for item in shown
         ]
         if options.scope.kb_id is not None:
             return parts
         organization_id = options.scope.organization_id
         return parts + [
-            _Part(RunPosition(stage=stage.name), _look_at(stage, organization_id))
-            for stage in self._system_stages
-            if _is_wanted(stage.depth, options.depth) and not (stage.needs_everything and organization_id is not None)
+            _Part(RunPosition(stage=each.name), each, _find_at(each, organization_id))
+            for each in self._of_the_system
+            if _is_wanted(each.depth, options.depth) and not (each.needs_everything and organization_id is not None)
         ]
 
-    async def _take(self, batch: Batch, options: PassOptions, fence: Fence, report: Report) -> None:
+    async def _take(self, invariant: Invariant, batch: Batch, writer: RepairWriter | None, report: Report) -> None:
         report.entries += batch.entries
         drift = await self._of_existing_organizations(batch.drift) if batch.drift else []
         report.add(drift)
-        if drift and not options.is_dry:
+        if drift and writer is not None:
             for item in drift:
                 metrics.drift_found.labels(kind=item.kind.value).inc()
-            repaired = await self._repairs.apply(drift, fence)
+            repaired = await invariant.repair(drift, writer)
             report.repairs += repaired
             metrics.repairs.inc(repaired)
 
@@ -168,32 +163,31 @@ class Reconciler:
         takes it away first. What they have left so far departs from everything, and is theirs to finish.
         """
         ids = {item.organization_id for item in drift if item.organization_id}
-        known = await self._organizations.existing(ids) if ids else set[str]()
+        known = await self._rows.organizations.existing(ids) if ids else set[str]()
         return [item for item in drift if not item.organization_id or item.organization_id in known]
 
-    def _is_bounded(self, batch: Batch, options: PassOptions, report: Report) -> bool:
-        kinds = {item.kind for item in batch.drift} - UNBOUNDED
-        return not options.is_dry and any(report.count(kind) >= self._most_repairs for kind in kinds)
+    def _is_full(self, batch: Batch, report: Report) -> bool:
+        return any(report.count(kind) >= MOST_REPAIRS for kind in {item.kind for item in batch.drift})
 
 
-def _is_wanted(of_stage: Depth, of_pass: Depth) -> bool:
-    return of_stage is Depth.QUICK or of_pass is Depth.FULL
+def _is_wanted(of_invariant: Depth, of_pass: Depth) -> bool:
+    return of_invariant is Depth.QUICK or of_pass is Depth.FULL
 
 
-def _look_in(
-    stage: KnowledgeBaseStage, knowledge_base: KnowledgeBase, depth: Depth
+def _find_in(
+    invariant: KnowledgeBaseInvariant, knowledge_base: KnowledgeBase, depth: Depth
 ) -> Callable[[str], AsyncGenerator[Batch]]:
-    return lambda after: stage.look(knowledge_base, depth, after=after)
+    return lambda after: invariant.find(knowledge_base, depth, after=after)
 
 
-def _look_at(stage: SystemStage, organization_id: str | None) -> Callable[[str], AsyncGenerator[Batch]]:
-    return lambda after: stage.look(organization_id, after=after)
+def _find_at(invariant: SystemInvariant, organization_id: str | None) -> Callable[[str], AsyncGenerator[Batch]]:
+    return lambda after: invariant.find(organization_id, after=after)
 
 
 def _left_of(parts: Sequence[_Part], resume: RunPosition | None) -> list[tuple[_Part, str]]:
     """The parts that are still to be done, each with the key that it begins behind.
 
-    A knowledge base that was deleted meanwhile is passed over: those of the stage with later ids are left.
+    A knowledge base that was deleted meanwhile is passed over: those of the invariant with later ids are left.
     """
     if resume is None:
         return [(part, "") for part in parts]

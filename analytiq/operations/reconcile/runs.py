@@ -12,10 +12,9 @@ from analytiq.jobs.scheduling.fences import Fence, JobFence
 from analytiq.models.document import Failure
 from analytiq.models.job import Progress
 from analytiq.models.reconciliation import Depth, FoundDrift, ReconciliationRun, RunState
-from analytiq.operations.reconcile.reconciler import PassOptions, Reconciler, Step
+from analytiq.operations.reconcile.reconciler import PassOptions, Reconciler, Scope, Step
 from analytiq.operations.reconcile.report import EXAMPLES, Drift, Report
 from analytiq.operations.reconcile.run_requests import RunRequests
-from analytiq.operations.reconcile.stages import Scope
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.reconcile_reports import ReconcileReportRepository

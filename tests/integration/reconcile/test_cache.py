@@ -8,8 +8,7 @@ from analytiq.composition import Services
 from analytiq.jobs.scheduling.fences import NoFence
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth, DriftKind
-from analytiq.operations.reconcile.reconciler import PassOptions
-from analytiq.operations.reconcile.stages import Scope
+from analytiq.operations.reconcile.reconciler import PassOptions, Scope
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.books import BooksRepository
 from analytiq.storage.repositories.embedding_cache import EmbeddingCacheRepository

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from analytiq.jobs.scheduling import leadership
-from analytiq.operations.reconcile.assembly import passes
+from analytiq.operations.reconcile.passes import passes
 from analytiq.settings import ReconcilerSettings
 from tests.integration.reconcile.conftest import Patient
 

@@ -93,6 +93,18 @@ async def test_text_that_its_document_does_not_name_is_deleted(patient: Patient)
     await patient.is_well()
 
 
+async def test_staged_text_that_no_job_will_serve_is_deleted_after_its_time(patient: Patient) -> None:
+    document = await document_of(patient)
+    text_id, _ = await TextRepository(patient.tenant.services.connection).stage(
+        patient.tenant.id, str(document["_id"]), join_pages([ParsedPage(1, "of a dead worker")])
+    )
+    assert (await patient.look()).counts() == {}, "a worker may be about to serve it"
+    await patient.make_old("document_texts", text_id, "created_at")
+    assert (await patient.mend()).counts() == {"abandoned_text": 1}
+    assert await patient.database["document_texts"].find_one({"_id": object_id(text_id)}) is None
+    await patient.is_well()
+
+
 async def test_segments_without_a_head_are_deleted(patient: Patient) -> None:
     document = await document_of(patient)
     old = str(ObjectId.from_datetime(clock.now() - LONG_AGO))

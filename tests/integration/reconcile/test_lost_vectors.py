@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from analytiq.models.reconciliation import Depth, DriftKind
-from analytiq.operations.reconcile.vectors import VectorStage
+from analytiq.operations.reconcile.invariants.base import System
+from analytiq.operations.reconcile.invariants.vectors import Vectors
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import object_id
-from analytiq.storage.repositories.index_entries import GenerationRepository, IndexEntryRepository
-from analytiq.storage.repositories.jobs import JobRepository
 from analytiq.storage.repositories.vector_survey import Extent, VectorSurvey
 from tests.integration.reconcile.conftest import Patient
 from tests.integration.tenant import prose
@@ -191,9 +191,13 @@ class CounterThatIsOff(VectorSurvey):
 async def test_numbers_that_the_server_has_wrong_are_looked_into_once(
     patient: Patient, migrated: MongoConnection
 ) -> None:
-    survey = CounterThatIsOff(migrated)
-    entries, generations = IndexEntryRepository(migrated), GenerationRepository(migrated)
-    stage = VectorStage(entries, generations, survey, JobRepository(migrated))
+    survey, services = CounterThatIsOff(migrated), patient.tenant.services
+    rows = Repositories(migrated)
+    rows.vector_survey = survey
+    system = System(
+        rows, services.ingestion.life_cycle, services.inference.embedding_models, services.retrieval.backends, 0.0
+    )
+    invariant = Vectors(system)
     for _ in range(3):
-        assert [batch.drift async for batch in stage.look(patient.kb, Depth.QUICK, after="") if batch.drift] == []
+        assert [batch.drift async for batch in invariant.find(patient.kb, Depth.QUICK, after="") if batch.drift] == []
     assert survey.looks == 1

@@ -112,8 +112,8 @@ async def test_report_names_some_of_a_kind_and_counts_the_rest(patient: Patient)
 async def test_pass_stops_at_its_bound_and_the_next_goes_on(
     patient: Patient, compose_services: Compose, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analytiq.operations.reconcile.pairs.BATCH", 1)
-    monkeypatch.setattr("analytiq.operations.reconcile.assembly.MOST_REPAIRS", 1)
+    monkeypatch.setattr("analytiq.operations.reconcile.invariants.index_entries.BATCH", 1)
+    monkeypatch.setattr("analytiq.operations.reconcile.reconciler.MOST_REPAIRS", 1)
     bounded = await compose_services(indexing=IndexingSettings(sweep_delay_seconds=0))
     await outdate(patient, patient.kb.id)
     for _ in range(2):
@@ -164,15 +164,15 @@ class FallsAway(NoFence):
 async def test_pass_over_everything_goes_on_where_a_lost_one_was_and_tells_each_organization(
     patient: Patient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analytiq.operations.reconcile.pairs.BATCH", 1)
+    monkeypatch.setattr("analytiq.operations.reconcile.invariants.index_entries.BATCH", 1)
     monkeypatch.setattr("analytiq.operations.reconcile.runs.WRITE_SECONDS", 0.0)
     tenant, stranger = patient.tenant, await new_tenant(patient.tenant.services)
     await outdate(patient, patient.kb.id)
-    # Announced, begun; foundations, indexes and statistics told; the first document's pair repaired and told.
+    # Announced, begun; collection, epoch, indexes and statistics told; the first document's entry repaired and told.
     with pytest.raises(LeaseLostError):
-        await runs_of(tenant).run_over_everything(Depth.QUICK, FallsAway(7))
+        await runs_of(tenant).run_over_everything(Depth.QUICK, FallsAway(8))
     left = await patient.database["reconcile_reports"].find_one({})
-    assert (left["state"], left["counts"], left["position"]["stage"]) == ("running", {"outdated": 1}, "pairs")
+    assert (left["state"], left["counts"], left["position"]["stage"]) == ("running", {"outdated": 1}, "index_entries")
     done = await runs_of(tenant).run_over_everything(Depth.QUICK, NoFence())
     assert (done.id, done.state, done.counts) == (str(left["_id"]), RunState.DONE, {"outdated": 2})
     assert len(done.examples) == 2

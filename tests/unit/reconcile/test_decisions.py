@@ -1,4 +1,4 @@
-"""What the stages decide from what was read; alone, since each case would take a damaged database."""
+"""Judgements of invariants on what was read; alone, since each case would take a damaged database."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -7,16 +7,19 @@ import pytest
 
 from analytiq.models.document import DocumentState
 from analytiq.models.index_entry import Generation, GenerationState, IndexEntry
-from analytiq.models.job import JobKind
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
 from analytiq.models.reconciliation import DriftKind
-from analytiq.operations.reconcile import knowledge_bases, pairs, vectors
-from analytiq.operations.reconcile.documents import lost_parts
-from analytiq.operations.reconcile.leftovers import unnamed_files, unnamed_texts
+from analytiq.operations.reconcile.invariants.base import BATCH
+from analytiq.operations.reconcile.invariants.epoch import judge_epoch
+from analytiq.operations.reconcile.invariants.files import unnamed_files
+from analytiq.operations.reconcile.invariants.index_entries import judge_entries
+from analytiq.operations.reconcile.invariants.lost_parts import judge_parts
+from analytiq.operations.reconcile.invariants.statistics import judge_counts
+from analytiq.operations.reconcile.invariants.texts import unnamed_texts
+from analytiq.operations.reconcile.invariants.vector_collection import judge_collection
+from analytiq.operations.reconcile.invariants.vectors import judge_vectors
 from analytiq.operations.reconcile.lost_rows import MANY, are_rows_lost
 from analytiq.operations.reconcile.report import EXAMPLES, Drift, Report
-from analytiq.operations.reconcile.requests import request_for
-from analytiq.operations.reconcile.stages import BATCH
 from analytiq.storage.file_survey import FileOwner
 from analytiq.storage.repositories.document_survey import DocumentPointers
 from analytiq.storage.repositories.index_entries import HOLLOW
@@ -59,7 +62,7 @@ def kinds(drift: list[Drift]) -> list[DriftKind]:
 def test_pair_is_judged_by_membership_text_and_configuration(
     hashes: dict[str, str], entries: dict[str, IndexEntry], found: list[DriftKind]
 ) -> None:
-    assert kinds(pairs.unlike(KB, hashes, entries)) == found
+    assert kinds(judge_entries(KB, hashes, entries)) == found
 
 
 @pytest.mark.parametrize(
@@ -80,19 +83,19 @@ def test_entry_is_judged_by_its_generation_and_vectors(
 ) -> None:
     named = {"g": generation} if generation else {}
     extents = {"g": extent} if extent else {}
-    assert kinds(vectors.unlike([ENTRY], named, [], extents)) == found
+    assert kinds(judge_vectors([ENTRY], named, [], extents)) == found
 
 
 def test_entry_that_is_marked_already_is_told_by_its_pair_alone() -> None:
     marked = ENTRY.model_copy(update={"configuration_hash": HOLLOW})
-    assert vectors.unlike([marked], {"g": GENERATION}, [], {}) == []
+    assert judge_vectors([marked], {"g": GENERATION}, [], {}) == []
 
 
 def test_current_generation_that_no_entry_names_is_unindexed() -> None:
     other = GENERATION.model_copy(update={"id": "other"})
-    found = vectors.unlike([ENTRY], {"g": GENERATION}, [GENERATION, other], {"g": WHOLE})
+    found = judge_vectors([ENTRY], {"g": GENERATION}, [GENERATION, other], {"g": WHOLE})
     assert [(item.kind, item.generation_id) for item in found] == [(DriftKind.UNINDEXED, "other")]
-    assert kinds(vectors.unlike([], {}, [GENERATION], {})) == [DriftKind.UNINDEXED]
+    assert kinds(judge_vectors([], {}, [GENERATION], {})) == [DriftKind.UNINDEXED]
 
 
 @pytest.mark.parametrize(
@@ -105,26 +108,26 @@ def test_current_generation_that_no_entry_names_is_unindexed() -> None:
     ],
 )
 def test_collection_is_the_one_that_writers_name(state: CollectionState, found: list[DriftKind]) -> None:
-    assert kinds(knowledge_bases.of_collection(KB, state)) == found
+    assert kinds(judge_collection(KB, state)) == found
 
 
 @pytest.mark.parametrize(("epoch", "latest", "is_lost"), [(None, 0, True), (3, 4, True), (4, 4, False), (5, 0, False)])
 def test_epoch_is_at_least_its_log(epoch: int | None, latest: int, is_lost: bool) -> None:
     row = None if epoch is None else Epoch(kb_id="k", epoch=epoch, commit_id="c")
-    assert kinds(knowledge_bases.of_epoch(KB, row, latest)) == [DriftKind.LOST_EPOCH] * is_lost
+    assert kinds(judge_epoch(KB, row, latest)) == [DriftKind.LOST_EPOCH] * is_lost
 
 
 def test_counts_are_those_of_the_entries() -> None:
-    assert knowledge_bases.of_statistics(KB, 2, 10) == []
-    assert kinds(knowledge_bases.of_statistics(KB, 2, 11)) == [DriftKind.UNCOUNTED]
+    assert judge_counts(KB, 2, 10) == []
+    assert kinds(judge_counts(KB, 2, 11)) == [DriftKind.UNCOUNTED]
 
 
 def test_text_of_a_document_whose_file_is_lost_is_not_asked_for_again() -> None:
     document = DocumentPointers("o", "d", "f", "t", DocumentState.EXTRACTED, 4)
-    assert lost_parts([document], {"f"}, {"t"}) == []
-    assert kinds(lost_parts([document], {"f"}, set())) == [DriftKind.LOST_TEXT]
-    assert kinds(lost_parts([document], set(), set())) == [DriftKind.LOST_FILE]
-    assert lost_parts([replace(document, text_id=None)], {"f"}, set()) == []
+    assert judge_parts([document], {"f"}, {"t"}) == []
+    assert kinds(judge_parts([document], {"f"}, set())) == [DriftKind.LOST_TEXT]
+    assert kinds(judge_parts([document], set(), set())) == [DriftKind.LOST_FILE]
+    assert judge_parts([replace(document, text_id=None)], {"f"}, set()) == []
 
 
 @pytest.mark.parametrize(
@@ -147,26 +150,6 @@ def test_file_or_text_is_its_documents_or_nobodys() -> None:
     assert [item.target_id for item in unnamed_files(files, documents)] == ["old", "x"]
     texts = [StagedText("o", "d", "t"), StagedText("o", "d", "old"), StagedText("o", "gone", "x")]
     assert [item.target_id for item in unnamed_texts(texts, documents)] == ["old", "x"]
-
-
-def test_each_kind_is_mended_by_the_job_that_its_trigger_enqueues_or_by_none() -> None:
-    jobs = {
-        kind: request.kind
-        for kind in DriftKind
-        if (request := request_for(Drift(kind, "o", "k", "d", "g", "x"))) is not None
-    }
-    assert jobs == {
-        DriftKind.MISSING: JobKind.SYNC,
-        DriftKind.STALE: JobKind.SYNC,
-        DriftKind.OUTDATED: JobKind.SYNC,
-        DriftKind.HOLLOW: JobKind.SYNC,
-        DriftKind.UNINDEXED: JobKind.SYNC,
-        DriftKind.ORPHAN: JobKind.SWEEP,
-        DriftKind.HALF_DELETED: JobKind.DROP_KB,
-        DriftKind.STUCK_DOCUMENT: JobKind.EXTRACT,
-        DriftKind.LOST_TEXT: JobKind.EXTRACT,
-        DriftKind.ORPHANED_FILE: JobKind.CLEAN_DOCUMENT,
-    }
 
 
 def test_report_counts_everything_and_names_the_first_of_each_kind() -> None:

@@ -1,4 +1,4 @@
-"""Pairs (knowledge base, document) whose index entry is not what members, text and configuration ask for."""
+"""The index entries of each knowledge base are what its members, their texts and its configuration ask for."""
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 
@@ -8,26 +8,24 @@ from analytiq.models.document import Document
 from analytiq.models.index_entry import IndexEntry
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth, DriftKind
+from analytiq.operations.reconcile.invariants.base import BATCH, Batch, KnowledgeBaseInvariant
+from analytiq.operations.reconcile.repairing import RepairWriter
 from analytiq.operations.reconcile.report import Drift
-from analytiq.operations.reconcile.stages import BATCH, Batch
+from analytiq.operations.reconcile.requests import sync_of
 from analytiq.retrieval.backends.registry import filters_stored_chunks
-from analytiq.storage.repositories.document_survey import DocumentSurvey
-from analytiq.storage.repositories.index_entries import IndexEntryRepository
-from analytiq.storage.repositories.jobs import JobRepository
-from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
 
 _NONE_READ: Mapping[str, Document] = {}
 
 
-def unlike(
+def judge_entries(
     knowledge_base: KnowledgeBase,
     text_hashes: Mapping[str, str],
     entries: Mapping[str, IndexEntry],
     documents: Mapping[str, Document] = _NONE_READ,
 ) -> list[Drift]:
-    """Compare members with entries of the same documents, all by document id: pure.
+    """Compare members with entries of the same documents, all by document id; pure.
 
-    `documents`: those of which it matters whether the chunks carry their present tags and metadata.
+    `documents`: documents whose chunks carry tags and metadata, which must be the present ones.
     """
     found: list[Drift] = []
     configuration_hash = knowledge_base.configuration_hash
@@ -52,43 +50,33 @@ def _is_otherwise(knowledge_base: KnowledgeBase, document: Document | None, entr
     return projection is not None and projection.hash != entry.projection_hash
 
 
-class PairStage:
-    """Merges two sorted scans, members and entries, in ranges of document ids.
+class IndexEntries(KnowledgeBaseInvariant):
+    """See the module. Merges two sorted scans, members and entries, in ranges of document ids.
 
     A full pass also reads the documents of knowledge bases whose chunks carry their tags and metadata.
     """
 
-    name = "pairs"
-    depth = Depth.QUICK
+    name = "index_entries"
+    kinds = frozenset({DriftKind.MISSING, DriftKind.STALE, DriftKind.OUTDATED})
 
-    def __init__(
-        self,
-        documents: DocumentSurvey,
-        knowledge_bases: KnowledgeBaseRepository,
-        entries: IndexEntryRepository,
-        jobs: JobRepository,
-    ) -> None:
-        self._documents = documents
-        self._knowledge_bases = knowledge_bases
-        self._entries = entries
-        self._jobs = jobs
-
-    async def look(self, knowledge_base: KnowledgeBase, depth: Depth, *, after: str) -> AsyncGenerator[Batch]:
-        """See KnowledgeBaseStage."""
+    async def find(self, knowledge_base: KnowledgeBase, depth: Depth, *, after: str) -> AsyncGenerator[Batch]:
+        """See KnowledgeBaseInvariant."""
         organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
         position: str | None = after
         while position is not None:
-            members = await self._documents.members_after(
+            members = await self.rows.document_survey.members_after(
                 organization_id, knowledge_base.tag_ids, after=position, limit=BATCH
             )
             until = members[-1][0] if len(members) == BATCH else None
-            entries = await self._entries.between(organization_id, kb_id, after=position, until=until, limit=2 * BATCH)
+            entries = await self.rows.entries.between(
+                organization_id, kb_id, after=position, until=until, limit=2 * BATCH
+            )
             if len(entries) == 2 * BATCH:
                 until = entries[-1].document_id
                 members = [member for member in members if member[0] <= until]
             by_document = {entry.document_id: entry for entry in entries}
             documents = await self._documents_of(knowledge_base, by_document, depth)
-            candidates = unlike(knowledge_base, dict(members), by_document, documents)
+            candidates = judge_entries(knowledge_base, dict(members), by_document, documents)
             drift = await self._confirmed(knowledge_base, candidates, depth) if candidates else []
             yield Batch(drift, after=until or "", entries=len(entries))
             position = until
@@ -98,31 +86,37 @@ class PairStage:
     ) -> dict[str, Document]:
         if depth is not Depth.FULL or not filters_stored_chunks(knowledge_base.vector_store):
             return {}
-        return await self._documents.of_ids(knowledge_base.organization_id, document_ids)
+        return await self.rows.document_survey.of_ids(knowledge_base.organization_id, document_ids)
 
     async def _confirmed(self, read: KnowledgeBase, candidates: Sequence[Drift], depth: Depth) -> list[Drift]:
-        """Those that no job is about, and that are still so.
+        """Return those that no job is about and that still hold, in this order of looks.
 
-        In this order: what a job mended between the first look and the second is not there any more at the third.
-        What a job has given up is left to a person, who can replay it.
+        What a job repaired between the first look and the second is gone at the third. What a job has given up is left
+        to a person, who can replay it.
         """
         covered = await self._covered(read, candidates)
         left = [item.document_id for item in candidates if item.document_id and item.document_id not in covered]
         if not left:
             return []
-        knowledge_base = await self._knowledge_bases.get(read.organization_id, read.id)
+        knowledge_base = await self.rows.knowledge_bases.get(read.organization_id, read.id)
         if knowledge_base is None:
             return []
-        members = await self._documents.members_among(knowledge_base.organization_id, knowledge_base.tag_ids, left)
-        entries = await self._entries.of_documents(knowledge_base.organization_id, knowledge_base.id, left)
-        return unlike(knowledge_base, members, entries, await self._documents_of(knowledge_base, entries, depth))
+        members = await self.rows.document_survey.members_among(
+            knowledge_base.organization_id, knowledge_base.tag_ids, left
+        )
+        entries = await self.rows.entries.of_documents(knowledge_base.organization_id, knowledge_base.id, left)
+        return judge_entries(knowledge_base, members, entries, await self._documents_of(knowledge_base, entries, depth))
 
     async def _covered(self, knowledge_base: KnowledgeBase, candidates: Sequence[Drift]) -> Collection[str]:
         organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
         ids = [item.document_id for item in candidates if item.document_id]
-        if await self._jobs.unfinished_among([kb_changed(organization_id, kb_id).deduplication_key]):
+        if await self.rows.jobs.unfinished_among([kb_changed(organization_id, kb_id).deduplication_key]):
             return ids
         syncs = {sync_request(organization_id, kb_id, each).deduplication_key: each for each in ids}
         triggers = {document_changed(organization_id, each).deduplication_key: each for each in ids}
-        known = [syncs[key] for key in await self._jobs.existing(syncs)]
-        return {*known, *(triggers[key] for key in await self._jobs.unfinished_among(triggers))}
+        known = [syncs[key] for key in await self.rows.jobs.existing(syncs)]
+        return {*known, *(triggers[key] for key in await self.rows.jobs.unfinished_among(triggers))}
+
+    async def repair(self, drift: Sequence[Drift], writer: RepairWriter) -> int:
+        """See Invariant."""
+        return await writer.enqueue([(item, sync_of(item)) for item in drift])

@@ -1,4 +1,4 @@
-"""Vectors and generations that are not what the index entries say."""
+"""Each index entry names a current generation whose vectors are whole; no other vectors are left."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
@@ -6,26 +6,28 @@ from analytiq.ingestion.membership import sync_request
 from analytiq.models.index_entry import Generation, GenerationState, IndexEntry
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth, DriftKind
+from analytiq.operations.reconcile.invariants.base import BATCH, Batch, KnowledgeBaseInvariant, System
+from analytiq.operations.reconcile.repairing import RepairWriter
 from analytiq.operations.reconcile.report import Drift
-from analytiq.operations.reconcile.requests import request_for
-from analytiq.operations.reconcile.stages import BATCH, Batch
-from analytiq.storage.repositories.index_entries import HOLLOW, GenerationRepository, IndexEntryRepository
-from analytiq.storage.repositories.jobs import JobRepository
-from analytiq.storage.repositories.vector_survey import Extent, VectorSurvey
+from analytiq.operations.reconcile.requests import sweep_of, sync_of
+from analytiq.storage.repositories.index_entries import HOLLOW
+from analytiq.storage.repositories.vector_survey import Extent
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
 
 SCANNED = 20_000
 """Vectors whose generations are read at a time, from the index: 30 ms."""
 _BY_GENERATION = "g:"
-"""Marks a position in the second half of the stage, which goes by generation id."""
+"""Marks a position in the second half, which goes by generation id."""
 
 
-def unlike(
+def judge_vectors(
     entries: Sequence[IndexEntry],
     named: Mapping[str, Generation],
     current: Sequence[Generation],
     extents: Mapping[str, Extent],
 ) -> list[Drift]:
-    """Compare entries with the generations that they name, and those that are current, of the same documents: pure."""
+    """Compare entries with the generations that they name, and those that are current, of the same documents; pure."""
     found: list[Drift] = []
     for entry in entries:
         generation, extent = named.get(entry.generation_id), extents.get(entry.generation_id)
@@ -50,32 +52,24 @@ def _drift(kind: DriftKind, entry: IndexEntry, detail: str) -> Drift:
     return Drift(kind, entry.organization_id, entry.kb_id, entry.document_id, entry.generation_id, detail=detail)
 
 
-class VectorStage:
-    """Full: every entry, generation and vector. Quick: the same, of knowledge bases whose numbers do not tally.
+class Vectors(KnowledgeBaseInvariant):
+    """See the module.
 
-    The server counts a collection's vectors as it goes. Where it has fewer than the entries name, or more than entries
-    and generations on their way account for, something was lost or left; 2,000 knowledge bases are looked at so in
-    seconds. What cancels out in numbers is found by the next full pass.
+    A full pass reads every entry, generation and vector. A quick one reads the same of knowledge bases whose numbers do
+    not tally: the server counts a collection's vectors as it goes. Fewer than the entries name, or more than entries
+    and generations on their way account for, were lost or left. 2,000 knowledge bases are looked at so in seconds; what
+    cancels out in numbers is found by the next full pass.
     """
 
     name = "vectors"
-    depth = Depth.QUICK
+    kinds = frozenset({DriftKind.HOLLOW, DriftKind.UNREGISTERED, DriftKind.UNINDEXED, DriftKind.ORPHAN})
 
-    def __init__(
-        self,
-        entries: IndexEntryRepository,
-        generations: GenerationRepository,
-        survey: VectorSurvey,
-        jobs: JobRepository,
-    ) -> None:
-        self._entries = entries
-        self._generations = generations
-        self._survey = survey
-        self._jobs = jobs
+    def __init__(self, system: System) -> None:
+        super().__init__(system)
         self._known_deviation: dict[str, int] = {}
 
-    async def look(self, knowledge_base: KnowledgeBase, depth: Depth, *, after: str) -> AsyncGenerator[Batch]:
-        """See KnowledgeBaseStage."""
+    async def find(self, knowledge_base: KnowledgeBase, depth: Depth, *, after: str) -> AsyncGenerator[Batch]:
+        """See KnowledgeBaseInvariant."""
         deviation = 0
         if depth is Depth.QUICK:
             deviation = await self._deviation(knowledge_base.id)
@@ -91,13 +85,13 @@ class VectorStage:
 
     async def _deviation(self, kb_id: str) -> int:
         """How many vectors there are too few (negative) or too many; 0 where the numbers tally."""
-        _, least = await self._entries.statistics(kb_id)
-        present = await self._survey.estimated_count(kb_id)
+        _, least = await self.rows.entries.statistics(kb_id)
+        present = await self.rows.vector_survey.estimated_count(kb_id)
         if present < least:
             return present - least
         # Read after the vectors: what was staged in between is accounted for.
-        leaving = (await self._generations.chunks_not_current(kb_id)) if present > least else 0
-        _, named = await self._entries.statistics(kb_id)
+        leaving = (await self.rows.generations.chunks_not_current(kb_id)) if present > least else 0
+        _, named = await self.rows.entries.statistics(kb_id)
         return max(0, present - named - leaving)
 
     async def _look_at_all(self, knowledge_base: KnowledgeBase, *, after: str) -> AsyncGenerator[Batch]:
@@ -112,19 +106,19 @@ class VectorStage:
         organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
         position: str | None = after
         while position is not None:
-            entries = await self._entries.between(organization_id, kb_id, after=position, until=None, limit=BATCH)
+            entries = await self.rows.entries.between(organization_id, kb_id, after=position, until=None, limit=BATCH)
             until = entries[-1].document_id if len(entries) == BATCH else None
-            current = await self._generations.current_between(
+            current = await self.rows.generations.current_between(
                 organization_id, kb_id, after=position, until=until, limit=2 * BATCH
             )
             if len(current) == 2 * BATCH:
                 until = current[-1].document_id
                 entries = [entry for entry in entries if entry.document_id <= until]
-            candidates = unlike(
+            candidates = judge_vectors(
                 entries,
                 await self._named(entries, current),
                 current,
-                await self._survey.extents(kb_id, [entry.generation_id for entry in entries]),
+                await self.rows.vector_survey.extents(kb_id, [entry.generation_id for entry in entries]),
             )
             drift = await self._confirmed(knowledge_base, candidates) if candidates else []
             yield Batch(drift, after=until or _BY_GENERATION)
@@ -135,57 +129,86 @@ class VectorStage:
         found = {generation.id: generation for generation in current}
         others = [entry.generation_id for entry in entries if entry.generation_id not in found]
         if others:
-            found |= await self._generations.of_ids(entries[0].organization_id, others)
+            found |= await self.rows.generations.of_ids(entries[0].organization_id, others)
         return found
 
     async def _confirmed(self, knowledge_base: KnowledgeBase, candidates: Sequence[Drift]) -> list[Drift]:
-        """Those that no sync is about, and that are still so: a swap may have come between the reads."""
+        """Return those that no sync is about and that still hold: a swap may have come between the reads."""
         organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
         ids = {item.document_id for item in candidates if item.document_id}
         keys = {sync_request(organization_id, kb_id, each).deduplication_key: each for each in ids}
-        left = ids - {keys[key] for key in await self._jobs.existing(keys)}
+        left = ids - {keys[key] for key in await self.rows.jobs.existing(keys)}
         if not left:
             return []
-        entries = list((await self._entries.of_documents(organization_id, kb_id, left)).values())
-        extents = await self._survey.extents(kb_id, [entry.generation_id for entry in entries])
+        entries = list((await self.rows.entries.of_documents(organization_id, kb_id, left)).values())
+        extents = await self.rows.vector_survey.extents(kb_id, [entry.generation_id for entry in entries])
         suspects = [item.generation_id for item in candidates if item.generation_id and item.document_id in left]
-        named = await self._generations.of_ids(
+        named = await self.rows.generations.of_ids(
             organization_id, [*suspects, *(entry.generation_id for entry in entries)]
         )
         current = [named[each] for each in suspects if each in named and named[each].state is GenerationState.CURRENT]
         # What an entry names was put there by now; and entries of other generations were not counted for nothing.
-        again = await self._entries.of_documents(organization_id, kb_id, left)
+        again = await self.rows.entries.of_documents(organization_id, kb_id, left)
         steady = [entry for entry in entries if again.get(entry.document_id) == entry]
         moved = {entry.document_id for entry in [*entries, *again.values()]} - {each.document_id for each in steady}
-        return unlike(steady, named, [item for item in current if item.document_id not in moved], extents)
+        return judge_vectors(steady, named, [item for item in current if item.document_id not in moved], extents)
 
     async def _look_by_generation(self, knowledge_base: KnowledgeBase, *, after: str) -> AsyncGenerator[Batch]:
         """Vectors without a `generations` row, which is always written before the first of them."""
         organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
         position = after
         while True:
-            present = await self._survey.generation_ids_after(kb_id, after=position, limit=SCANNED)
+            present = await self.rows.vector_survey.generation_ids_after(kb_id, after=position, limit=SCANNED)
             if not present:
                 return
-            known = await self._generations.known(kb_id, present)
+            known = await self.rows.generations.known(kb_id, present)
             unknown = [generation_id for generation_id in present if generation_id not in known]
             position = present[-1]
             yield Batch(await self._unnamed(organization_id, kb_id, unknown), after=_BY_GENERATION + position)
 
     async def _unnamed(self, organization_id: str, kb_id: str, unknown: Sequence[str]) -> list[Drift]:
-        """Those of the generations without a row that no entry names either: the others are no orphans."""
+        """Return the generations without a row that no entry names either."""
         found: list[Drift] = []
         for start in range(0, len(unknown), BATCH):
             ids = unknown[start : start + BATCH]
-            document_of = await self._survey.documents_of(kb_id, ids)
-            entries = await self._entries.of_documents(organization_id, kb_id, set(document_of.values()))
+            document_of = await self.rows.vector_survey.documents_of(kb_id, ids)
+            entries = await self.rows.entries.of_documents(organization_id, kb_id, set(document_of.values()))
             named = {entry.generation_id for entry in entries.values()}
             orphans = [
                 Drift(DriftKind.ORPHAN, organization_id, kb_id, None, each)
                 for each in ids
                 if each in document_of and each not in named
             ]
-            keys = {request.deduplication_key: item for item in orphans if (request := request_for(item))}
-            known = await self._jobs.existing(keys)
+            keys = {sweep_of(item).deduplication_key: item for item in orphans}
+            known = await self.rows.jobs.existing(keys)
             found += [item for key, item in keys.items() if key not in known]
         return found
+
+    async def repair(self, drift: Sequence[Drift], writer: RepairWriter) -> int:
+        """See Invariant."""
+        requested = [
+            (item, sweep_of(item) if item.kind is DriftKind.ORPHAN else sync_of(item))
+            for item in drift
+            if item.kind is not DriftKind.UNREGISTERED
+        ]
+        repaired = await writer.enqueue(requested, prepare=self._mark_hollow)
+        unregistered = [item for item in drift if item.kind is DriftKind.UNREGISTERED]
+        return repaired + await writer.apply(unregistered, self._register)
+
+    async def _mark_hollow(self, session: Session, item: Drift) -> bool:
+        """Let an entry of lost vectors look outdated: a sync finds nothing to do where hashes match."""
+        if item.kind is not DriftKind.HOLLOW:
+            return True
+        return await self.rows.entries.mark_hollow(
+            session, item.organization_id, item.kb_id or "", item.document_id or "", item.generation_id or ""
+        )
+
+    async def _register(self, item: Drift) -> None:
+        kb_id, document_id, generation_id = item.kb_id or "", item.document_id or "", item.generation_id or ""
+
+        async def commit(session: Session) -> None:
+            entry = await self.rows.entries.get(item.organization_id, kb_id, document_id, session=session)
+            if entry is not None and entry.generation_id == generation_id:
+                await self.rows.generations.register(session, entry)
+
+        await run_in_transaction(self.rows.connection, commit)

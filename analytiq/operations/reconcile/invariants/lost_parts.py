@@ -1,0 +1,73 @@
+"""Each document's file and text are there, and complete.
+
+A lost text is extracted again. Nothing but a new upload, or a backup, brings a lost file back.
+"""
+
+from collections.abc import AsyncGenerator, Collection, Sequence
+
+from analytiq.models.reconciliation import Depth, DriftKind
+from analytiq.operations.reconcile.invariants.base import BATCH, Batch, SystemInvariant
+from analytiq.operations.reconcile.repairing import RepairWriter
+from analytiq.operations.reconcile.report import Drift
+from analytiq.operations.reconcile.requests import extract_of
+from analytiq.storage.repositories.document_survey import DocumentPointers
+
+
+def judge_parts(
+    documents: Sequence[DocumentPointers], whole_files: Collection[str], whole_texts: Collection[str]
+) -> list[Drift]:
+    """Compare documents with the complete files and texts; pure. A text whose file is lost cannot be made again."""
+    found: list[Drift] = []
+    for item in documents:
+        if item.file_id not in whole_files:
+            found.append(
+                Drift(DriftKind.LOST_FILE, item.organization_id, document_id=item.document_id, target_id=item.file_id)
+            )
+        elif item.text_id is not None and item.text_id not in whole_texts:
+            found.append(
+                Drift(
+                    DriftKind.LOST_TEXT,
+                    item.organization_id,
+                    document_id=item.document_id,
+                    target_id=item.text_id,
+                    byte_size=item.byte_size,
+                )
+            )
+    return found
+
+
+class LostParts(SystemInvariant):
+    """See the module."""
+
+    name = "lost_parts"
+    kinds = frozenset({DriftKind.LOST_FILE, DriftKind.LOST_TEXT})
+    depth = Depth.FULL
+
+    async def find(self, organization_id: str | None, *, after: str) -> AsyncGenerator[Batch]:
+        """See SystemInvariant."""
+        position: str | None = after
+        while position is not None:
+            keyed = await self.rows.document_survey.pointers_after(organization_id, after=position, limit=BATCH)
+            position = keyed[-1][0] if len(keyed) == BATCH else None
+            documents = [document for _, document in keyed]
+            candidates = await self._judge(documents)
+            yield Batch(await self._confirmed(candidates) if candidates else [], after=position or "")
+
+    async def _judge(self, documents: Sequence[DocumentPointers]) -> list[Drift]:
+        files = await self.rows.file_survey.whole_among([item.file_id for item in documents])
+        texts = await self.rows.texts.whole_among([item.text_id for item in documents if item.text_id is not None])
+        return judge_parts(documents, files, texts)
+
+    async def _confirmed(self, candidates: Sequence[Drift]) -> list[Drift]:
+        """Return those that no extraction is about and that still hold: a file may have been replaced meanwhile."""
+        keys = {extract_of(item).deduplication_key: item.document_id for item in candidates}
+        covered = {keys[key] for key in await self.rows.jobs.existing(keys)}
+        pointers = await self.rows.document_survey.pointers(
+            [item.document_id for item in candidates if item.document_id]
+        )
+        found = await self._judge(list(pointers.values()))
+        return [item for item in found if item.kind is DriftKind.LOST_FILE or item.document_id not in covered]
+
+    async def repair(self, drift: Sequence[Drift], writer: RepairWriter) -> int:
+        """See Invariant."""
+        return await writer.enqueue([(item, extract_of(item)) for item in drift if item.kind is DriftKind.LOST_TEXT])
