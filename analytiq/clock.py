@@ -1,9 +1,9 @@
-"""The one place that reads the wall clock; everything else takes aware UTC datetimes from here."""
+"""The wall clock, read in this module only; other modules take aware UTC datetimes from here."""
 
 from datetime import UTC, datetime
 
 
 def now() -> datetime:
-    """The present moment, aware, in UTC, cut to the milliseconds that BSON can keep."""
+    """Return the present moment, aware, in UTC, cut to the milliseconds that BSON can keep."""
     moment = datetime.now(UTC)
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)

@@ -1,1 +1,1 @@
-"""The reconciler process: repairs drift."""
+"""The reconciler process, which repairs drift."""

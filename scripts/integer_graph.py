@@ -91,7 +91,7 @@ def _quantize(activation: str) -> NodeProto:
 
 
 def _integer_product(node: NodeProto) -> Iterator[NodeProto]:
-    """The form that onnxruntime fuses into one kernel."""
+    """Build the form that onnxruntime fuses into one kernel."""
     weight, output = node.input[1], node.output[0]
     activation, prefix = _PREFIX + node.input[0], _PREFIX + output
     yield make_node("MatMulInteger", [f"{activation}_u8", f"{weight}_q", f"{activation}_zero"], [f"{prefix}_integer"])
@@ -101,7 +101,7 @@ def _integer_product(node: NodeProto) -> Iterator[NodeProto]:
 
 
 def _flatten_scale(model: ModelProto, weight: str) -> None:
-    """From shape (1, columns) to (columns,), as the fusion wants it."""
+    """Reshape from (1, columns) to (columns,), as the fusion requires."""
     for initializer in model.graph.initializer:
         if initializer.name == f"{weight}_scale":
             initializer.CopyFrom(from_array(np.ravel(to_array(initializer)), initializer.name))

@@ -1,4 +1,4 @@
-"""Make the sample documents that no text editor writes: `python -m scripts.sample_maker`.
+"""Maker of the sample documents that no text editor writes: `python -m scripts.sample_maker`.
 
 The PDF and the DOCX come out byte for byte the same each time; the PNG depends on the version of Pillow.
 """
@@ -32,7 +32,7 @@ CONTENT_TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"
 
 
 def make_pdf(pages: Sequence[Sequence[Paragraph]]) -> bytes:
-    """A PDF with a page of text for each of `pages`; ASCII only, in Helvetica, which every reader has."""
+    """Write a PDF with a page of text for each of `pages`; ASCII only, in Helvetica, which every reader has."""
     page_ids = [4 + 2 * index for index in range(len(pages))]
     kids = " ".join(f"{number} 0 R" for number in page_ids)
     objects = [
@@ -77,7 +77,7 @@ def _assembled(objects: Sequence[bytes]) -> bytes:
 
 
 def make_docx(paragraphs: Sequence[Paragraph]) -> bytes:
-    """A Word document of headings and paragraphs."""
+    """Write a Word document of headings and paragraphs."""
     body = "".join(
         f'<w:p>{_HEADING if paragraph.is_heading else ""}<w:r><w:t xml:space="preserve">{escape(paragraph.text)}</w:t>'
         "</w:r></w:p>"
@@ -108,7 +108,7 @@ _HEADING = '<w:pPr><w:pStyle w:val="Heading1"/></w:pPr>'
 
 
 def make_scan(lines: Sequence[str]) -> bytes:
-    """A typed page as a scanner sees it: grey, a little soft, not quite straight."""
+    """Draw a typed page as a scanner sees it: grey, a little soft, not quite straight."""
     page = Image.new("L", LETTER_SIZE, 246)
     draw = ImageDraw.Draw(page)
     font = ImageFont.load_default(30)

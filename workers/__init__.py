@@ -1,1 +1,1 @@
-"""The worker process: runs jobs."""
+"""The worker process, which runs jobs."""

@@ -19,7 +19,7 @@ log = structlog.get_logger("workers")
 
 
 async def run(settings: Settings) -> None:
-    """Run jobs until SIGTERM or SIGINT; what is not finished in time goes back to the queue."""
+    """Run jobs until SIGTERM or SIGINT; unfinished jobs go back to the queue."""
     services = await bootstrap(settings)
     readiness = await examine_readiness(settings.extraction)
     runner = services.jobs.new_runner(reads_documents=readiness.reads_documents)

@@ -1,4 +1,4 @@
-"""The composition root: one object of services for every process, command and test.
+"""Composition root: one object of services for every process, command and test.
 
 `Services` has a group for each room, in a module of that room's name. A group and its services are built when they are
 first used, so that a command needs neither a secret key nor a search server for what it does not touch. `compose`

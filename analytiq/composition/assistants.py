@@ -58,7 +58,7 @@ class Assistants:
 
     @cached_property
     def triggers(self) -> PromptTriggers:
-        """What makes prompts run by themselves."""
+        """Automatic starts of prompts."""
         rows = self._rows
         return PromptTriggers(
             rows.connection,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Inference:
-    """The ways to a model, each limited and metered."""
+    """The services that reach models, each limited and metered."""
 
     def __init__(self, services: "Services") -> None:
         self._services = services
@@ -43,12 +43,12 @@ class Inference:
 
     @cached_property
     def default_models(self) -> DefaultModels:
-        """The models that are used where none is named."""
+        """The models of calls that name none."""
         return DefaultModels(self._rows.runtime_settings)
 
     @cached_property
     def destinations(self) -> Destinations:
-        """Addresses that a provider's key may be sent to."""
+        """The allowed destinations of a provider's key."""
         return Destinations(self.credentials)
 
     @cached_property
@@ -73,7 +73,7 @@ class Inference:
 
     @cached_property
     def cache_eviction(self) -> CacheEviction:
-        """Eviction of the embeddings that were not used for longest."""
+        """Eviction of the least recently used embeddings."""
         return CacheEviction(self._rows.connection, self._rows.embedding_cache, self._settings.embedding)
 
     @cached_property
@@ -84,7 +84,7 @@ class Inference:
 
     @cached_property
     def provider_recovery(self) -> ProviderRecovery:
-        """Work that waits for a provider, resumed when the provider answers."""
+        """Resumption of work after its provider recovers."""
         rows = self._rows
         return ProviderRecovery(
             jobs=rows.jobs, knowledge_bases=rows.knowledge_bases, rate_limits=self._services.tenancy.rate_limits
@@ -100,7 +100,7 @@ class Inference:
 
     @cached_property
     def catalogue(self) -> ModelCatalogue:
-        """The models that an organization can choose."""
+        """The models open to an organization."""
         default = self.embedding_models.default_model
         return ModelCatalogue(self.credentials, self.chat_models, [_local_model()], default_embedding_model=default)
 

@@ -1,4 +1,4 @@
-"""Services that take in documents: upload, extraction, indexing, and the lives of documents, tags and KBs."""
+"""Services of ingestion: upload, extraction, indexing, and the lives of documents, tags and KBs."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Ingestion:
-    """What an organization has, and how it gets into its KBs."""
+    """The documents of organizations, and their way into KBs."""
 
     def __init__(self, services: "Services") -> None:
         self._services = services
@@ -62,7 +62,7 @@ class Ingestion:
 
     @cached_property
     def retrying(self) -> DocumentRetrying:
-        """Repetition of the work that failed for documents."""
+        """Retries of documents' failed work."""
         rows = self._rows
         return DocumentRetrying(rows.connection, rows.document_batches, rows.knowledge_bases, rows.jobs)
 
@@ -79,13 +79,13 @@ class Ingestion:
 
     @cached_property
     def indexing_states(self) -> IndexingStates:
-        """In which KBs a document is, or will be."""
+        """The KBs of a document, present and future."""
         announced = self._rows.announced
         return IndexingStates(announced.knowledge_bases, announced.entries, announced.jobs)
 
     @cached_property
     def storage(self) -> Storage:
-        """Bytes that an organization stores, and its quota of them."""
+        """The stored bytes of an organization, and their quota."""
         return Storage(self._rows.storage_accounts, self._rows.documents)
 
     @cached_property
@@ -137,13 +137,13 @@ class Ingestion:
 
     @cached_property
     def standings(self) -> KnowledgeBaseStandings:
-        """How much of a KB is indexed."""
+        """The indexed share of a KB."""
         announced = self._rows.announced
         return KnowledgeBaseStandings(announced.document_counts, announced.kb_work)
 
     @cached_property
     def forecasts(self) -> Forecasts:
-        """What a KB would cost."""
+        """The forecast cost of a KB."""
         rows = self._rows
         return Forecasts(rows.forecasts, rows.texts, rows.embedding_cache, self._services.inference.embedding_models)
 
@@ -169,7 +169,7 @@ class Ingestion:
 
     @cached_property
     def life_cycle(self) -> KnowledgeBaseLifeCycle:
-        """The states of a KB, and the pairs that a change of a document or a KB touches."""
+        """The states of a KB, and the pairs (KB, document) affected by a change."""
         rows = self._rows
         return KnowledgeBaseLifeCycle(
             Membership(rows.documents, rows.knowledge_bases, rows.entries, rows.jobs),
@@ -229,7 +229,7 @@ class Ingestion:
 
     @cached_property
     def cleaning(self) -> Cleaning:
-        """The stage that deletes what a deleted document leaves."""
+        """The stage that deletes the remains of a deleted document."""
         rows = self._rows
         return Cleaning(
             rows.documents,

@@ -81,7 +81,7 @@ class JobServices:
 
     @cached_property
     def operations(self) -> Jobs:
-        """Jobs as people see them: listed, cancelled, replayed."""
+        """Jobs for people: listed, cancelled, replayed."""
         rows = self._rows
         return Jobs(
             rows.connection,
@@ -107,7 +107,7 @@ class JobServices:
         """Build a runner of all kinds of jobs, for a worker process.
 
         Args:
-            reads_documents: False: leave extractions to workers that can isolate parsers.
+            reads_documents: False leaves extractions to workers that can isolate parsers.
         """
         left_out = frozenset[JobKind]() if reads_documents else frozenset({JobKind.EXTRACT})
         return QueueRunner(

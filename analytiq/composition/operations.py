@@ -1,4 +1,4 @@
-"""Services that keep the installation true and safe: the reconciler, erasures, retention, live events."""
+"""Services of upkeep: the reconciler, erasures, retention, live events."""
 
 import contextlib
 from collections.abc import Awaitable, Callable
@@ -59,12 +59,12 @@ class Operations:
 
     @cached_property
     def retention(self) -> Retention:
-        """Deletion of documents at the age that their organization has set."""
+        """Deletion of documents at the age set by their organization."""
         return Retention(self._rows.retention, self._services.ingestion.documents)
 
     @cached_property
     def watching(self) -> Watching:
-        """Live events for all who watch in this process."""
+        """Live events for all watchers in this process."""
         announced, ingestion = self._rows.announced, self._services.ingestion
         reading = Reading(
             announced.documents,
@@ -84,7 +84,7 @@ class Operations:
         return Leader(self._rows.leases, self.periodic_tasks(), lease_seconds=lease_seconds)
 
     def periodic_tasks(self) -> list[PeriodicTask]:
-        """List the tasks that one process runs for all: the reconciler's passes first."""
+        """List the periodic tasks of the leader: the reconciler's passes first."""
         services, settings = self._services, self._settings.reconciler
 
         def task(name: str, seconds: float, work: Callable[[], Awaitable[object]]) -> PeriodicTask:
@@ -108,7 +108,7 @@ class Operations:
         ]
 
     async def resume_stopped(self) -> None:
-        """Try, with one free call each, the models that work waits for; resume the work of those that answer."""
+        """Test each stopped model by one free call; resume the work of those that answer."""
         inference, tenancy = self._services.inference, self._services.tenancy
         for organization_id, model in await inference.provider_recovery.stopped():
             with contextlib.suppress(NotFoundError):  # erased meanwhile

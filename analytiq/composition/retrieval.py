@@ -1,4 +1,4 @@
-"""Services that find passages: indexes, search, reranking, places on pages."""
+"""Services of retrieval: indexes, search, reranking, places on pages."""
 
 import asyncio
 import contextlib
@@ -32,7 +32,7 @@ class Retrieval:
         self._backends: Backends | None = None
 
     async def open_backends(self) -> None:
-        """Ask the server which backends it allows; before anything of this group is used."""
+        """Ask the server for its backends; required before any other use of this group."""
         self._backends = await open_backends(self._rows, self._settings)
         self._services.closing.push_async_callback(self._backends.close)
 
@@ -83,7 +83,7 @@ class Retrieval:
 
     @cached_property
     def explain(self) -> Explain:
-        """Why a search finds a document, or does not."""
+        """The reasons for a document's presence or absence in a search."""
         states = self._services.ingestion.indexing_states
         return Explain(search=self.search, resolve=self._resolve, states=states, settings=self._settings.search)
 

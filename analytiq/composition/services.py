@@ -1,4 +1,4 @@
-"""Every service of the platform, in groups that are built when they are first used."""
+"""All services of the platform, in groups built on first use."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -73,7 +73,7 @@ class Services:
         return JobServices(self)
 
     async def prepare(self) -> None:
-        """Store the platform's keys of providers, and open the backends of KBs; a process does so once."""
+        """Store the platform's provider keys, and open the backends of KBs; once per process."""
         metrics.name_tenants(self.settings.telemetry.metrics_name_tenants)
         stored = await self.inference.credentials.store_platform_defaults(provider_keys_from_environment())
         if stored:
@@ -81,7 +81,7 @@ class Services:
         await self.retrieval.open_backends()
 
     def in_background(self, work: Coroutine[None, None, None]) -> None:
-        """Run work whose duration must not show in the caller's answer; `close` awaits its end."""
+        """Run work outside the caller's answer, whose duration must not reveal it; `close` awaits its end."""
 
         async def logged() -> None:
             try:
@@ -103,7 +103,7 @@ class Services:
             end()
 
     async def close(self) -> None:
-        """End what runs in the background, and close every connection."""
+        """End background work, and close every connection."""
         await self.settled()
         await self.closing.aclose()
         await close_idle_connections()

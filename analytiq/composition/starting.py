@@ -1,4 +1,4 @@
-"""Starts a process: connects, migrates, checks the secret key, and has everything put together."""
+"""Start of a process: connects, migrates, checks the secret key, and composes the services."""
 
 import structlog
 
@@ -16,15 +16,15 @@ log = structlog.get_logger(__name__)
 
 
 async def bootstrap(settings: Settings, *, follows_environment: bool = False) -> Services:
-    """Connect, migrate, and put everything together.
+    """Connect, migrate, and compose the services.
 
     Args:
         settings: the process's.
-        follows_environment: for the API alone, of whose environment the platform's keys of providers and the default
-            models are taken: processes that were started with another one must not undo it.
+        follows_environment: True for the API alone, whose environment sets the platform's provider keys and default
+            models: processes with another environment must not undo it.
 
     Raises:
-        InvalidInputError: a setting is missing or wrong; says which, and how to make one.
+        InvalidInputError: a setting is missing or invalid; names it, and how to set it.
         TransientError: MongoDB cannot be reached.
     """
     if settings.mongo.uri is None:

@@ -1,4 +1,4 @@
-"""Services that keep tenants apart: organizations, people, rights, metering, limits."""
+"""Services of tenancy: organizations, people, rights, metering, limits."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Tenancy:
-    """Who may do what, how much of it, and who did."""
+    """Rights, limits and records of who did what."""
 
     def __init__(self, services: "Services") -> None:
         self._rows = services.repositories
@@ -40,34 +40,34 @@ class Tenancy:
 
     @cached_property
     def makers(self) -> Makers:
-        """The present rights of those who made a token or an invitation."""
+        """The present rights of the makers of tokens and invitations."""
         return Makers(self._rows.access_tokens, self._rows.members)
 
     @cached_property
     def quotas(self) -> OrganizationQuotas:
-        """How many of each thing an organization may have."""
+        """The quotas of organizations."""
         return OrganizationQuotas(self._rows.organization_counts, self._settings.quotas)
 
     @cached_property
     def request_rates(self) -> RequestRates:
-        """How many requests a minute an organization may send to this process."""
+        """The limit of an organization's requests a minute to this process."""
         return RequestRates(per_minute=self._settings.quotas.requests_per_minute)
 
     @cached_property
     def own_limits(self) -> OwnLimits:
-        """Limits that organizations set for themselves."""
+        """Limits set by organizations for themselves."""
         return OwnLimits(self._rows.organizations)
 
     @cached_property
     def own_settings(self) -> OwnSettings:
-        """Settings that organizations change, beside the server's."""
+        """Settings that organizations change for themselves, beside the server's."""
         settings = self._settings
         server = ServerSettings(settings.extraction.ocr_languages, settings.rate_limits, installed_languages)
         return OwnSettings(self._rows.organizations, self._rows.workers, self.own_limits, server)
 
     @cached_property
     def rate_limits(self) -> RateLimits:
-        """Limits of calls to providers and of documents that a KB begins."""
+        """Rate limits of calls to providers and of documents begun by a KB."""
         return RateLimits(self._rows.rate_limits, self._settings.rate_limits, self.own_limits)
 
     @cached_property
@@ -78,12 +78,12 @@ class Tenancy:
 
     @cached_property
     def passwords(self) -> Passwords:
-        """Hashes of passwords; one object for every way in."""
+        """Hashes of passwords, by one object for every sign-in."""
         return Passwords()
 
     @cached_property
     def sessions(self) -> Sessions:
-        """Sessions of people who have signed in."""
+        """Sessions of signed-in people."""
         rows = self._rows
         return Sessions(
             rows.users,
@@ -128,5 +128,5 @@ class Tenancy:
 
     @cached_property
     def audit_log(self) -> AuditLog:
-        """Who did what."""
+        """The audit log."""
         return AuditLog(self._rows.audit_log, self._accounts)

@@ -1,7 +1,7 @@
-"""Token counts in cl100k, the unit that chunk sizes are given in.
+"""Token counts in cl100k, the unit of chunk sizes.
 
-LiteLLM ships the encoding's file in its wheel; it is found and read here without importing LiteLLM (2.7 s and
-204 MB) and without tiktoken's own loader, which would download the file or ask for an environment variable.
+LiteLLM ships the encoding's file in its wheel. It is read here without importing LiteLLM (2.7 s and 204 MB) and without
+tiktoken's own loader, which would download the file or ask for an environment variable.
 """
 
 import base64
@@ -34,12 +34,12 @@ _CHARACTERS_PER_TOKEN = 6
 
 
 def without_surrogates(text: str) -> str:
-    """The text with each lone surrogate, which UTF-8 cannot write, replaced by U+FFFD; offsets stay."""
+    """Replace each lone surrogate, which UTF-8 cannot write, by U+FFFD; offsets stay."""
     return _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def count_tokens(text: str) -> int:
-    """The number of cl100k tokens; special tokens such as `<|endoftext|>` count as ordinary text.
+    """Count the cl100k tokens; special tokens such as `<|endoftext|>` count as ordinary text.
 
     Linear: a megabyte takes 30 ms in English prose, 0.4 s as one unbroken word.
     """
@@ -47,9 +47,9 @@ def count_tokens(text: str) -> int:
 
 
 def prefix_end(text: str, start: int, end: int, max_tokens: int) -> int:
-    """Where `text[start:...]` has to stop to hold at most `max_tokens` tokens: at least one character on.
+    """Return the end of the longest `text[start:...]` with at most `max_tokens` tokens, at least one character.
 
-    `text` has no lone surrogates. Returns `end` when all of `text[start:end]` fits.
+    `text` has no lone surrogates. Return `end` if all of `text[start:end]` fits.
     """
     width = max_tokens * _CHARACTERS_PER_TOKEN
     while True:
@@ -73,7 +73,7 @@ def prefix_end(text: str, start: int, end: int, max_tokens: int) -> int:
 
 
 def suffix_start(text: str, start: int, end: int, max_tokens: int) -> int:
-    """Where a slice that ends at `end` has to begin to hold about `max_tokens` tokens, not before `start`."""
+    """Return the start of a slice up to `end` with about `max_tokens` tokens, not before `start`."""
     width = max_tokens * _CHARACTERS_PER_TOKEN
     while True:
         window_start = max(start, end - width)
@@ -89,7 +89,7 @@ def suffix_start(text: str, start: int, end: int, max_tokens: int) -> int:
 
 @functools.cache
 def _encoding() -> tiktoken.Encoding:
-    """Load once per process: 0.1 s."""
+    """Load the encoding once per process, in 0.1 s."""
     spec = importlib.util.find_spec("litellm")
     if spec is None or spec.origin is None:
         raise PermanentError("The package litellm, whose wheel holds the cl100k encoding, is not installed.")

@@ -1,1 +1,1 @@
-"""Keep the installation true and safe: consistency checks, backups, erasure, live events."""
+"""Upkeep of the installation: consistency checks, backups, erasure, live events."""

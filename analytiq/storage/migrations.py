@@ -69,7 +69,7 @@ class Migration:
 
 
 def declared_indexes() -> dict[str, list[IndexModel]]:
-    """Collection → indexes, gathered from beside the repositories."""
+    """Map collections to their indexes, declared beside the repositories."""
     declared: dict[str, list[IndexModel]] = {}
     modules = (
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
@@ -137,7 +137,7 @@ MIGRATIONS = (
 
 
 async def migrate(connection: MongoConnection) -> list[str]:
-    """Bring the database to this release's version; returns the names of the steps that this call applied.
+    """Bring the database to this release's version; return the names of the steps applied by this call.
 
     Raises:
         TransientError: another process has been migrating for longer than WAIT_SECONDS.

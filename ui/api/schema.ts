@@ -3790,7 +3790,7 @@ export interface components {
         };
         /**
          * Fusion
-         * @description How the two retrievers' results become one list.
+         * @description A method of merging the two retrievers' results.
          * @enum {string}
          */
         Fusion: "weighted" | "rrf";
@@ -5101,13 +5101,13 @@ export interface components {
         MisfitPolicy: "refuse" | "remove";
         /**
          * Mode
-         * @description By what chunks are found.
+         * @description The retrievers that find the chunks.
          * @enum {string}
          */
         Mode: "hybrid" | "vector" | "lexical";
         /**
          * ModelKind
-         * @description What a model is for. A server's list does not tell: of its models it is unknown.
+         * @description The purpose of a model. A server's list does not tell: its models are of unknown kind.
          * @enum {string}
          */
         ModelKind: "chat" | "embedding" | "rerank" | "unknown";
@@ -5192,7 +5192,7 @@ export interface components {
         };
         /**
          * ModelSource
-         * @description Where it is known from.
+         * @description The source of a model's entry.
          * @enum {string}
          */
         ModelSource: "table" | "server" | "local";
@@ -6825,7 +6825,7 @@ export interface components {
         };
         /**
          * Stage
-         * @description What a document must pass to be found, in this order.
+         * @description A stage that a document must pass to be found, in this order.
          * @enum {string}
          */
         Stage: "tagged" | "extracted" | "indexed" | "filter" | "matched" | "threshold" | "not_repeated" | "ranked";

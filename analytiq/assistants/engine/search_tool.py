@@ -1,4 +1,4 @@
-"""The tool `search_knowledge_base`: its definition, and what of a model's arguments is believed."""
+"""The tool `search_knowledge_base`: its definition, and the validation of a model's arguments."""
 
 import json
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ _KNOWN = ("query", "top_k", "metadata_filter", "coalesce_neighbors")
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a call is not made: it goes back to the model, which may ask again."""
+    """The reason for a refused call, sent to the model, which may ask again."""
 
     code: str
     detail: str
@@ -48,19 +48,19 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class BoundedSearch:
-    """A search as it is made; `notes` say what the server has changed of it."""
+    """A search after validation; `notes` tell the server's changes."""
 
     request: SearchRequest
     notes: tuple[str, ...] = ()
 
 
 def read_call(name: str, arguments: str, *, scope: Filter) -> BoundedSearch | Refusal:
-    """Decide what a call comes to. The model can narrow the prompt's scope, and never widen it.
+    """Validate a call. The model can narrow the prompt's scope, and never widen it.
 
     Args:
-        name: of the tool.
-        arguments: as the model wrote them.
-        scope: the filter that the prompt sets on all of its searches.
+        name: the name of the tool.
+        arguments: the text of the model.
+        scope: the prompt's filter on all of its searches.
     """
     if name != NAME:
         return Refusal("unknown_tool", f"there is no tool {name[:80]!r}; the only one is {NAME!r}")

@@ -1,1 +1,1 @@
-"""Secrets: encryption of provider keys, and which key an organization uses for a provider."""
+"""Secrets: encryption of provider keys, and the choice of an organization's key for a provider."""

@@ -1,4 +1,4 @@
-"""Where texts go that a model is shown: nowhere, to a server of one's own, or to a provider."""
+"""Destinations of texts shown to a model: this process, a server of the operator or organization, or a provider."""
 
 import asyncio
 import ipaddress
@@ -13,7 +13,7 @@ from analytiq.settings import PROVIDER_KEY_VARIABLES
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a model's texts go.
+    """The destination of a model's texts.
 
     `address` is None for the model of this process, for an address of the operator's, and for providers at their own.
     """
@@ -27,13 +27,13 @@ class Destination:
 
 
 class Destinations:
-    """Tells where texts go, by model and organization."""
+    """Lookup of destinations, by model and organization."""
 
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
 
     async def of(self, organization_id: str, model: str) -> Destination:
-        """Return where the organization's texts go for a model; a model that cannot be asked counts as leaving."""
+        """Return the destination of the organization's texts for a model; an unusable model counts as leaving."""
         if model.startswith(f"{LOCAL_PROVIDER}/"):
             return Destination(model, LOCAL_PROVIDER, leaves_machine=False, address=None)
         try:
@@ -54,7 +54,7 @@ class Destinations:
 
 
 def _told_by_name(model: str) -> str | None:
-    """Return the provider of the usual names; for others LiteLLM has to be imported, which takes seconds."""
+    """Return the provider of a common name; other names need LiteLLM, whose import takes seconds."""
     prefix, _, name = model.partition("/")
     if name and prefix in PROVIDER_KEY_VARIABLES:
         return prefix

@@ -1,4 +1,4 @@
-"""Encryption of what is stored and must be read again."""
+"""Encryption of stored secrets that must be read again."""
 
 from collections.abc import Sequence
 
@@ -9,14 +9,14 @@ from analytiq.errors import AccessDeniedError, InvalidInputError
 
 
 def new_secret_key() -> str:
-    """A fresh key: 32 random bytes, URL-safe base64."""
+    """Generate a key: 32 random bytes, URL-safe base64."""
     return Fernet.generate_key().decode()
 
 
 class Vault:
-    """Encrypts with AES-128-CBC and HMAC-SHA-256 (Fernet) under the installation's secret key.
+    """Encryption with AES-128-CBC and HMAC-SHA-256 (Fernet) under the installation's secret key.
 
-    `old_secret_keys` only read: what was encrypted under them is readable until it is encrypted anew.
+    `old_secret_keys` only decrypt: tokens under them stay readable until their re-encryption.
     """
 
     def __init__(self, secret_key: SecretStr, old_secret_keys: Sequence[SecretStr] = ()) -> None:
@@ -26,14 +26,14 @@ class Vault:
         )
 
     def encrypt(self, secret: SecretStr) -> str:
-        """The secret as a token that is safe to store."""
+        """Encrypt the secret to a token that is safe to store."""
         return self._fernet.encrypt(secret.get_secret_value().encode()).decode()
 
     def decrypt(self, token: str) -> SecretStr:
-        """The way back.
+        """Decrypt a token.
 
         Raises:
-            AccessDeniedError: it was encrypted under another key.
+            AccessDeniedError: the token was encrypted under another key.
         """
         try:
             return SecretStr(self._readers.decrypt(token.encode()).decode())
@@ -41,10 +41,10 @@ class Vault:
             raise _unreadable() from error
 
     def encrypted_anew(self, token: str) -> str | None:
-        """The token under the present key; None where it is so already.
+        """Return the token under the present key; None if it already is.
 
         Raises:
-            AccessDeniedError: none of the keys opens it.
+            AccessDeniedError: none of the keys decrypts the token.
         """
         try:
             self._fernet.decrypt(token.encode())

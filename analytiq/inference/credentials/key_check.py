@@ -1,6 +1,6 @@
-"""Whether the secret key is the one that stored keys of providers were encrypted with.
+"""Check of the secret key against the stored keys of providers.
 
-Stored keys are tried themselves: a check value of its own could be there without them, and they without it.
+The stored keys themselves are tried: a separate check value could exist without them, and they without it.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class KeyCheck:
-    """How many stored keys of providers can be read, and of which providers some cannot, by name."""
+    """Counts of the readable stored keys, and the names of the providers with unreadable ones."""
 
     readable: int
     unreadable: int
@@ -27,7 +27,7 @@ class KeyCheck:
 
     @property
     def problem(self) -> str | None:
-        """What is wrong, in a sentence without its full stop; None where nothing is."""
+        """The problem, in a sentence without its full stop; None if there is none."""
         if not self.unreadable:
             return None
         total = self.readable + self.unreadable

@@ -1,7 +1,7 @@
 """The platform's keys of providers: they follow the environment, and an operator's commands.
 
-A key that came from the environment is compared with it at each start of the API: changed there, it is replaced here;
-gone there, it is removed here. A key that a command has stored stays until a command removes it.
+At each start, the API compares a key from the environment with the environment: a changed key is replaced, a missing
+one removed. A key stored by a command stays until a command removes it.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ EnvironmentKeys = Mapping[str, tuple[SecretStr, str | None]]
 
 
 class KeyChange(StrEnum):
-    """What becomes of a platform's key at a start."""
+    """The change of a platform key at a start."""
 
     STORED = "stored"
     REPLACED = "replaced"
@@ -38,7 +38,7 @@ class KeyChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlatformKeyChange:
-    """A provider whose key of the platform's and that of the environment differ."""
+    """A provider whose platform key differs from the environment's."""
 
     litellm_provider: str
     change: KeyChange
@@ -64,7 +64,7 @@ class PlatformKeys:
         return [*(change for change in planned if change is not None), *gone]
 
     async def follow(self, environment: EnvironmentKeys) -> list[PlatformKeyChange]:
-        """Make the platform's keys those of the environment; returns what changed."""
+        """Bring the platform's keys in line with the environment; return the changes."""
         changes = await self.plan(environment)
         for change in changes:
             name = change.litellm_provider
@@ -77,10 +77,10 @@ class PlatformKeys:
         return changes
 
     async def put(self, litellm_provider: str, *, api_key: SecretStr, api_base: str | None) -> None:
-        """Store a key that an operator has typed, in the place of the one before.
+        """Store a key typed by an operator, replacing the previous one.
 
         Raises:
-            InvalidInputError: the key or the address cannot be one.
+            InvalidInputError: the key or the address is invalid.
         """
         require_key(api_key)
         if api_base is not None:
@@ -88,10 +88,10 @@ class PlatformKeys:
         await self._providers.put(self._row(litellm_provider, api_key, api_base, KeyOrigin.COMMAND))
 
     async def delete(self, litellm_provider: str) -> None:
-        """Forget the platform's key.
+        """Delete the platform's key.
 
         Raises:
-            NotFoundError: the platform has none for the provider.
+            NotFoundError: the platform has no key for the provider.
         """
         if not await self._providers.delete(None, litellm_provider):
             raise NotFoundError(f"The platform has no key for the provider {litellm_provider!r}.")

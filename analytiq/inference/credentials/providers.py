@@ -1,4 +1,4 @@
-"""Which key and address an organization uses for a provider (seed: "API Key Management")."""
+"""Credentials: the key and address an organization uses for a provider."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,10 +29,10 @@ SHORTEST_HINTED_KEY = 16
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a call to a provider needs. `is_own`: the organization's own, not the platform's.
+    """The data of a call to a provider. `is_own`: the organization's own key, not the platform's.
 
-    `is_guarded`: only public addresses may be connected to. False for the operator's own server, and where the
-    operator allows private addresses.
+    `is_guarded`: connect to public addresses only. False for the operator's own server, and if the operator allows
+    private addresses.
     """
 
     api_key: SecretStr
@@ -42,17 +42,17 @@ class Credential:
 
     @property
     def is_keyless(self) -> bool:
-        """Whether it is a server that asks for no key."""
+        """True for a server without a key."""
         return self.api_base is not None and self.api_key.get_secret_value() == NO_KEY
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderAccount:
-    """What an organization is shown of a provider that it can use, which is never the key.
+    """An organization's view of a usable provider, without the key.
 
-    `key_hint`: the end of its own key, to tell two keys apart; None for the platform's, whose key and address are
-    the operator's, and for short keys. `is_readable`: False where the key was encrypted under a secret key that
-    this installation does not have any more.
+    `key_hint`: the end of its own key, to tell two keys apart; None for the platform's, whose key and address are the
+    operator's, and for short keys. `is_readable`: False if the key was encrypted under a secret key that this
+    installation no longer has.
     """
 
     litellm_provider: str
@@ -65,7 +65,7 @@ class ProviderAccount:
 
 
 class Credentials:
-    """Looks keys up, decrypted; stores them encrypted."""
+    """Store of encrypted keys, which it decrypts for calls."""
 
     def __init__(self, providers: ProviderRepository, vault: Vault, settings: ProviderSettings | None = None) -> None:
         self._providers = providers
@@ -73,11 +73,11 @@ class Credentials:
         self._settings = settings or ProviderSettings()
 
     async def find(self, organization_id: str, litellm_provider: str) -> Credential | None:
-        """The organization's own key for the provider, else the platform's, else None.
+        """Return the organization's own key for the provider, else the platform's, else None.
 
         Raises:
-            AccessDeniedError: it was encrypted under another secret key.
-            InvalidInputError: the provider is not allowed (any more), or not with the address that it has.
+            AccessDeniedError: the key was encrypted under another secret key.
+            InvalidInputError: the provider, or its address, is not (or no longer) allowed.
         """
         provider = await self._providers.find(organization_id, litellm_provider)
         if provider is None:
@@ -95,17 +95,18 @@ class Credentials:
         )
 
     async def accounts(self, organization_id: str) -> list[ProviderAccount]:
-        """The providers that the organization can use, by name."""
+        """Return the organization's usable providers, by name."""
         return [self._account(provider) for provider in await self._providers.usable_by(organization_id)]
 
     async def put(
         self, organization_id: str, litellm_provider: str, *, api_key: SecretStr, api_base: str | None
     ) -> ProviderAccount:
-        """Store the organization's own key for a provider, in the place of the one that it had.
+        """Store the organization's own key for a provider, replacing the previous one.
 
         Raises:
-            InvalidInputError: the provider is not allowed, the key cannot be one, or the address is missing or may not
-                be used. The text never holds the key.
+            InvalidInputError: the provider is not allowed, the key is invalid, or the address is missing or
+            refused. The
+                text never contains the key.
         """
         rule_of(litellm_provider)
         require_key(api_key)
@@ -126,17 +127,17 @@ class Credentials:
         return self._account(stored or provider)
 
     async def delete(self, organization_id: str, litellm_provider: str) -> None:
-        """Forget the organization's own key; the platform's, if there is one, counts again.
+        """Delete the organization's own key; the platform's key, if any, applies again.
 
         Raises:
-            NotFoundError: it has no key of its own for the provider.
+            NotFoundError: the organization has no key of its own for the provider.
         """
         if not await self._providers.delete(organization_id, litellm_provider):
             raise NotFoundError(f"the organization has no key of its own for the provider {litellm_provider!r}")
         log.info("credentials.deleted", organization_id=organization_id, provider=litellm_provider)
 
     async def store_platform_defaults(self, keys: Mapping[str, tuple[SecretStr, str | None]]) -> list[str]:
-        """Store each provider's key from the environment, unless it is stored already; returns the new ones."""
+        """Store each provider's key from the environment, unless already stored; return the new ones."""
         stored: list[str] = []
         for litellm_provider, (api_key, api_base) in keys.items():
             now = clock.now()
@@ -189,10 +190,10 @@ class Credentials:
 
 
 def require_key(api_key: SecretStr) -> None:
-    """Refuse what cannot be a key.
+    """Refuse an invalid key.
 
     Raises:
-        InvalidInputError: it cannot; the text never holds it.
+        InvalidInputError: the key is invalid; the text never contains it.
     """
     key = api_key.get_secret_value()
     if not 1 <= len(key) <= LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key:

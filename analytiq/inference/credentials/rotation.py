@@ -1,7 +1,7 @@
-"""Encrypting everything anew under the present secret key, while the platform runs.
+"""Re-encryption of every secret under the present secret key, while the platform runs.
 
-Each row is replaced by itself, only if it is still what was read, and what is under the present key already is
-left alone. So it may be stopped or killed anywhere and run again, and a key that somebody stores meanwhile stays.
+Each row is replaced only if unchanged since it was read, and rows under the present key are skipped. So the rotation
+may be stopped or killed anywhere and run again, and a key stored meanwhile stays.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ BATCH = 100
 
 @dataclass(frozen=True, slots=True)
 class RotationReport:
-    """How many rows were encrypted anew, were so already, and cannot be read with any of the keys."""
+    """Counts of rows: re-encrypted, already current, and unreadable with every key."""
 
     renewed: int = 0
     current: int = 0
@@ -33,7 +33,7 @@ class RotationReport:
 
 
 class Rotation:
-    """Walks everything that is encrypted: the providers' keys, and the answers kept for repeated requests."""
+    """A walk over all encrypted rows: the providers' keys, and the answers kept for repeated requests."""
 
     def __init__(self, providers: ProviderRepository, answers: IdempotencyRepository, vault: Vault) -> None:
         self._providers = providers
@@ -41,7 +41,7 @@ class Rotation:
         self._vault = vault
 
     async def run(self) -> RotationReport:
-        """Encrypt anew what is not under the present key; whatever cannot be read stays as it is."""
+        """Re-encrypt the rows under older keys; leave unreadable rows unchanged."""
         report = await self._renew_providers() + await self._renew_answers()
         log.info("credentials.rotated", renewed=report.renewed, current=report.current, unreadable=report.unreadable)
         return report

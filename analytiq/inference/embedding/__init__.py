@@ -1,1 +1,1 @@
-"""The one way to embed: cached by content, metered, rate-limited, through a provider."""
+"""Embedding: cached by content, metered, rate-limited, through a provider."""

@@ -1,4 +1,4 @@
-"""The port that every embedding provider implements."""
+"""Port of every embedding provider."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
@@ -12,7 +12,7 @@ Vectors = NDArray[np.float32]
 
 
 class InputType(StrEnum):
-    """Some models embed questions and passages differently."""
+    """The kind of a text, since some models embed questions and passages differently."""
 
     DOCUMENT = "document"
     QUERY = "query"
@@ -23,10 +23,10 @@ BeforeRepeat = Callable[[], Awaitable[None]]
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors, nothing else: no cache, no metering, no retry.
+    """An adapter from texts to vectors, without cache, metering or retry.
 
-    Raises RateLimitedError, TransientError, ProviderRefusedError; never an error of the provider's library.
-    A malformed answer (wrong count, wrong length, NaN, a zero vector) is refused whole.
+    Raises RateLimitedError, TransientError, ProviderRefusedError; never an error of the provider's library. A malformed
+    answer (wrong count, wrong length, NaN, a zero vector) is refused whole.
     """
 
     model: str

@@ -1,8 +1,8 @@
-"""How much one call to a provider may hold, as its refusals have taught this process.
+"""Sizes of calls to providers, learned by this process from their refusals.
 
-Servers limit the texts of a call (10, 32) or their tokens (300,000), and none says so beforehand. A refused call is
-made again in halves. What its parts came to is remembered by address and model: a number of texts, or a number of
-tokens where calls of as many texts had been taken before. A text that is refused alone teaches nothing about sizes.
+Servers limit the texts of a call (10, 32) or their tokens (300,000), and do not publish the limit. A refused call is
+repeated in halves. The size of its accepted parts is remembered by address and model: a number of texts, or a number of
+tokens if calls with as many texts were accepted before. A refused single text teaches nothing about sizes.
 """
 
 import time
@@ -28,7 +28,7 @@ class _Known:
 
 @dataclass(slots=True)
 class Splitting:
-    """The calls for one batch: smaller after each refusal, and what they teach once the whole batch is embedded."""
+    """The calls for one batch: smaller after each refusal; their sizes are learned once the whole batch is embedded."""
 
     place: Place
     most_texts: int
@@ -42,24 +42,24 @@ class Splitting:
         self.most_texts = max(1, texts // 2)
 
     def note_taken(self, texts: int, tokens: int) -> None:
-        """Remember the largest call that was taken."""
+        """Remember the largest accepted call."""
         self.taken_texts = max(self.taken_texts, texts)
         self.taken_tokens = max(self.taken_tokens, tokens)
 
 
 @dataclass(slots=True)
 class CallSizes:
-    """The sizes that each server takes; of one process."""
+    """The accepted call sizes of each server, for one process."""
 
     clock: Callable[[], float] = time.monotonic
     _known: dict[Place, _Known] = field(default_factory=dict[Place, _Known])
 
     def splitting(self, place: Place, texts: int) -> Splitting:
-        """Begin a batch of so many texts."""
+        """Begin a batch of `count` texts."""
         return Splitting(place, texts)
 
     def fitting(self, splitting: Splitting, tokens: Sequence[int]) -> int:
-        """Return how many texts, of the next ones with these token counts, one call may hold; at least one."""
+        """Return the number of the next texts, with these token counts, that one call may hold; at least one."""
         known = self._of(splitting.place)
         most = min(len(tokens), splitting.most_texts)
         if known is None:
@@ -75,7 +75,7 @@ class CallSizes:
         return most
 
     def learn(self, splitting: Splitting) -> None:
-        """Keep what a batch has taught that is embedded to its end."""
+        """Store the sizes learned from a completed batch."""
         known = self._known.get(splitting.place)
         if known is None:
             if len(self._known) >= MOST_REMEMBERED:

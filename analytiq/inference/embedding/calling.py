@@ -1,4 +1,4 @@
-"""A call to a provider within the rate limits, repeated for seconds where it makes sense to."""
+"""Calls to a provider within the rate limits, with short retries of transient failures."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -24,7 +24,7 @@ LANE_WAIT_SHARE = 0.25
 
 
 class Calling:
-    """Calls embedders for organizations."""
+    """Caller of embedders for organizations."""
 
     def __init__(self, rate_limits: RateLimits, on_answer: OnAnswer) -> None:
         self._rate_limits = rate_limits
@@ -36,8 +36,8 @@ class Calling:
         """Embed at most a batch of texts, in order; shape (len(texts), dimensions).
 
         Raises:
-            RateLimitedError: the limit, ours or the provider's, asks for a wait of more than seconds.
-            ProviderUnavailableError: the provider fails; it has failed before, or several times now.
+            RateLimitedError: our limit or the provider's asks for a wait of more than seconds.
+            ProviderUnavailableError: the provider has failed before, or several times now.
         """
         own_limit: RateLimitedError | None = None
         is_troubled = False
@@ -93,7 +93,7 @@ def tokens_of(texts: Sequence[str]) -> int:
 
 
 def _pause(error: Exception) -> bool | float:
-    """Whether to repeat a failed call here, and after how many seconds where the provider says so."""
+    """Return True and the provider's wait in seconds, if any, when the failed call is worth a retry here."""
     if isinstance(error, RateLimitedError) and error.retry_after is not None:
         return error.retry_after if error.retry_after <= LONGEST_PAUSE_SECONDS else False
     return isinstance(error, TransientError)

@@ -1,7 +1,8 @@
-"""Keeps the cache within its bounds (design 2.5).
+"""Eviction from the embedding cache.
 
-A row that a knowledge base was made from may go as well: its vectors lie in the knowledge base. It costs a call and an
-SPU again when the same text is indexed anew: by a new version of its document, another knowledge base, or a rebuild.
+A row may be evicted although a knowledge base was made from it: the vectors lie in the knowledge base. The same text
+then costs a call and an SPU when it is indexed again: by a new version of its document, another knowledge base, or a
+rebuild.
 """
 
 import asyncio
@@ -35,7 +36,7 @@ within them, and needs what it has paid for. A use is noted up to USE_NOTED_AFTE
 
 @dataclass(frozen=True, slots=True)
 class EvictionReport:
-    """What a run removed, and why; `left` is what the cache has now."""
+    """Counts of removed rows by reason; `left` is the cache afterwards."""
 
     unused_rows: int
     surplus_rows: int
@@ -44,7 +45,7 @@ class EvictionReport:
 
 
 class CacheEviction:
-    """Removes embeddings, in batches; each is one transaction with the note of whose they were."""
+    """Removes embeddings in batches; each is one transaction with the record of their owners."""
 
     def __init__(
         self, connection: MongoConnection, cache: EmbeddingCacheRepository, settings: EmbeddingSettings
@@ -54,9 +55,9 @@ class CacheEviction:
         self._settings = settings
 
     async def run(self) -> EvictionReport:
-        """Remove what nobody has used for too long, then, while there is too much, what was used longest ago.
+        """Remove expired embeddings, then, above the bound, the least recently used.
 
-        Several runs at once remove nothing twice; they only get in each other's way.
+        Concurrent runs remove nothing twice; they only slow each other down.
         """
         unused = await self._remove_unused()
         surplus = await self._remove_surplus()
@@ -111,14 +112,14 @@ class CacheEviction:
 
 
 def surplus(size: CacheSize, max_bytes: int) -> int:
-    """How many bytes have to go; 0 within the bound, or where there is none (`max_bytes` 0)."""
+    """Return the bytes to remove; 0 within the bound, or without one (`max_bytes` 0)."""
     if not max_bytes or size.bytes <= max_bytes:
         return 0
     return size.bytes - int(max_bytes * LOWERED_TO)
 
 
 def rows_for(wanted_bytes: int, size: CacheSize) -> int:
-    """About how many rows have so many bytes; at most a batch, at least one."""
+    """Estimate the number of rows with that many bytes; at most a batch, at least one."""
     mean_bytes = max(1.0, size.bytes / max(1, size.rows))
     return max(1, min(BATCH_ROWS, round(wanted_bytes / mean_bytes)))
 

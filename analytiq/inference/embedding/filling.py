@@ -1,10 +1,10 @@
-"""What the cache lacks: claimed, reserved, embedded, kept and charged, batch by batch (design 2.5, 2.6).
+"""Embeddings missing from the cache: claimed, reserved, embedded, kept and charged, batch by batch.
 
-    claim ──▶ look once more ──▶ reserve ──▶ call ──▶ keep and charge ──▶ release the claim
-      └── somebody else's: wait for the vectors, or for the end of the lease, and then claim
+claim ──▶ look once more ──▶ reserve ──▶ call ──▶ keep and charge ──▶ release the claim
+      └── held by another worker: wait for the vectors, or for the end of the lease, and then claim
 
-The order is what makes it safe. Claims and reservations are held for one call only, and never while waiting for
-another's claim: nobody waits for somebody who waits. No transaction is open during any of it but the last write.
+The order prevents deadlock. Claims and reservations are held for one call only, and never during a wait for another
+worker's claim. No transaction is open during any step but the last write.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ TEXT_REFUSED_CODE = "text_refused"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Embeddings that the cache lacks. `texts` and `hashes` are by cache key."""
+    """The embeddings missing from the cache. `texts` and `hashes` are by cache key."""
 
     chosen: ChosenModel
     knowledge_base: KnowledgeBase
@@ -52,19 +52,19 @@ class Wanted:
 
 @dataclass(slots=True)
 class Filled:
-    """Key → embedding; `embedded`: how many of them this call has asked the provider for."""
+    """Embeddings by key; `embedded`: the number requested from the provider by this call."""
 
     embeddings: dict[str, Vectors] = field(default_factory=dict[str, Vectors])
     embedded: int = 0
 
     def add(self, other: "Filled") -> None:
-        """Take in what another part of the work came to."""
+        """Merge the result of another part of the work."""
         self.embeddings |= other.embeddings
         self.embedded += other.embedded
 
 
 class Filling:
-    """Makes embeddings, each once."""
+    """Maker of embeddings, each made once."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Filling:
         self._sizes = CallSizes()
 
     async def embed(self, wanted: Wanted, keys: Sequence[str]) -> Filled:
-        """Embed without a claim, for a person who waits: a question is short, and a second call is charged once."""
+        """Embed without a claim, for a waiting person: a question is short, and a second call is charged once."""
         filled = Filled()
         size = wanted.chosen.embedder.batch_size
         for start in range(0, len(keys), size):
@@ -91,7 +91,7 @@ class Filling:
         return filled
 
     async def embed_claimed(self, wanted: Wanted, keys: Sequence[str]) -> Filled:
-        """Embed what nobody else is embedding, and wait for the rest.
+        """Embed texts that no other worker embeds, and wait for the rest.
 
         Raises:
             RateLimitedError: others take too long; its code is `sharing.ELSEWHERE_CODE`.
@@ -152,10 +152,10 @@ class Filling:
             beating.cancel()
 
     async def _embed_and_keep(self, wanted: Wanted, keys: Sequence[str]) -> Filled:
-        """A call for as many as the quota has left, then for the rest, which fails where there is no more.
+        """Embed as many texts as the quota allows, then the rest, which fails without quota.
 
-        A call of several texts that the provider refuses is made again in halves. Each answer is kept before the next
-        call, so that nothing is paid twice.
+        A refused call of several texts is repeated in halves. Each answer is kept before the next call, so that nothing
+        is paid twice.
         """
         filled = Filled()
         start = 0
@@ -189,10 +189,10 @@ class Filling:
 
 
 def require_dimensions(vectors: Vectors, knowledge_base: KnowledgeBase) -> None:
-    """Refuse vectors that are not as long as those of the knowledge base.
+    """Refuse vectors of another length than the knowledge base's.
 
     Raises:
-        DimensionMismatchError: they are not.
+        DimensionMismatchError: the lengths differ.
     """
     if vectors.shape[1] != knowledge_base.embedding_dimensions:
         raise DimensionMismatchError(
@@ -203,7 +203,7 @@ def require_dimensions(vectors: Vectors, knowledge_base: KnowledgeBase) -> None:
 
 
 def _refused_alone(wanted: Wanted, refusal: CallRefusedError) -> ProviderRefusedError:
-    """Return the error of a text that is refused by itself; a question keeps the provider's."""
+    """Return the error of a text that is refused by itself; a question keeps the provider's error."""
     if wanted.purpose.operation is not Operation.INDEX:
         return refusal
     return ProviderRefusedError(

@@ -1,4 +1,4 @@
-"""From a model's name to the embedder that an organization uses for it."""
+"""The choice of an organization's embedder by the name of a model."""
 
 import asyncio
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ MOST_EMBEDDERS = 256
 
 @dataclass(frozen=True, slots=True)
 class ChosenModel:
-    """An embedder, and whose cache its vectors may be shared with."""
+    """An embedder, and the scope that shares the cache of its vectors."""
 
     embedder: Embedder
     scope: str
@@ -28,7 +28,7 @@ class ChosenModel:
 
 
 class EmbeddingModels:
-    """Hands out embedders; each is made once for a model, key and address."""
+    """Registry of embedders; each is made once for a model, key and address."""
 
     def __init__(self, credentials: Credentials, defaults: DefaultModels, settings: EmbeddingSettings) -> None:
         self._credentials = credentials
@@ -39,22 +39,22 @@ class EmbeddingModels:
 
     @property
     def local(self) -> LocalEmbedder:
-        """The model that needs no key; loaded at its first use."""
+        """The model without a key, loaded at its first use."""
         return self._local
 
     async def known_share(self, model: str, text: str) -> float | None:
-        """The share of a text's letters (0 to 1) in words that the model knows whole; None where it does not tell."""
+        """Return the share of a text's letters (0 to 1) in words the model knows whole; None if it cannot tell."""
         return await asyncio.to_thread(self._local.known_share, text) if model == LOCAL_MODEL else None
 
     async def default_model(self) -> str:
-        """Return what a knowledge base gets that names no model; a key changes it in no case."""
+        """Return the model of a knowledge base that names none; adding a key never changes it."""
         return await self._defaults.embedding() or LOCAL_MODEL
 
     async def choose(self, organization: Organization, model: str) -> ChosenModel:
-        """The embedder for a model.
+        """Return the embedder for a model.
 
         Raises:
-            InvalidInputError: no such model, or no key for its provider; says how to add one.
+            InvalidInputError: no such model, or no key for its provider; explains how to add one.
         """
         shares = organization.cache_scope is CacheScope.GLOBAL and self._settings.allow_global_cache
         scope = "global" if shares else organization.id
@@ -92,5 +92,5 @@ class EmbeddingModels:
         return ChosenModel(embedder, scope, credential.api_base or "")
 
     async def close(self) -> None:
-        """Forget the embedders with their keys."""
+        """Drop the embedders with their keys."""
         self._remote.clear()

@@ -1,4 +1,4 @@
-"""What LiteLLM's own list of prices, which comes in its wheel, knows of embedding models."""
+"""Prices and dimensions of embedding models, from the list in LiteLLM's wheel."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from analytiq.inference.providers.litellm_module import LOCAL_PROVIDER, litellm
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """US dollars for a token, and the length of a vector; None where the list does not say."""
+    """US dollars for a token, and the length of a vector; None if the list lacks them."""
 
     token_usd: float | None
     dimensions: int | None

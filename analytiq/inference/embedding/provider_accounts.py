@@ -1,4 +1,4 @@
-"""What an organization does with its providers: look, store a key, forget it, try it."""
+"""Management of an organization's providers: list, store a key, delete it, test it."""
 
 import asyncio
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ TEST_MODELS = {
 
 @dataclass(frozen=True, slots=True)
 class ConnectionTest:
-    """What became of one call. `detail` is a sentence for a person; `code` is an error's, None where it worked."""
+    """The outcome of one call. `detail` is a sentence for a person; `code` is an error's, None after success."""
 
     model: str
     is_working: bool
@@ -45,7 +45,7 @@ class ConnectionTest:
 
 
 class ProviderAccounts:
-    """The organization's providers; a provider is named as LiteLLM names it."""
+    """The organization's providers, under LiteLLM's names."""
 
     def __init__(
         self, credentials: Credentials, models: EmbeddingModels, rate_limits: RateLimits, recovery: ProviderRecovery
@@ -56,17 +56,17 @@ class ProviderAccounts:
         self._recovery = recovery
 
     async def page(self, organization_id: str, *, skip: int, limit: int) -> tuple[list[ProviderAccount], int]:
-        """Some of the providers that the organization can use, by name, and how many there are."""
+        """Return a page of the organization's usable providers, by name, and the total count."""
         accounts = await self._credentials.accounts(organization_id)
         return accounts[skip : skip + limit], len(accounts)
 
     async def put(
         self, organization_id: str, litellm_provider: str, *, api_key: SecretStr, api_base: str | None
     ) -> ProviderAccount:
-        """Store the organization's own key, which counts from the next call on; what waits for it goes on.
+        """Store the organization's own key for all calls from now on; work that waits for it resumes.
 
         Raises:
-            InvalidInputError: the provider is not allowed, the key cannot be one, or the address may not be used.
+            InvalidInputError: the provider is not allowed, the key is invalid, or the address is refused.
         """
         before = await self._own(organization_id, litellm_provider)
         stored = await self._credentials.put(organization_id, litellm_provider, api_key=api_key, api_base=api_base)
@@ -75,7 +75,7 @@ class ProviderAccounts:
         return stored
 
     async def delete(self, organization_id: str, litellm_provider: str) -> None:
-        """Forget the organization's own key.
+        """Delete the organization's own key.
 
         Raises:
             NotFoundError: it has none.
@@ -84,9 +84,9 @@ class ProviderAccounts:
         await self._recovery.provider_changed(organization_id, litellm_provider, is_address_new=True)
 
     async def test(self, organization: Organization, litellm_provider: str, model: str | None) -> ConnectionTest:
-        """Embed one word with the key that the organization would use; free, and kept to the model's rate.
+        """Embed one word with the organization's key; free, and within the model's rate.
 
-        The call is made although the provider has asked to wait. Where it is answered, what waits goes on.
+        The call is made although the provider has asked to wait. If it succeeds, waiting work resumes.
 
         Raises:
             NotFoundError: there is no key for the provider.
@@ -107,7 +107,7 @@ class ProviderAccounts:
         return await self._try(organization, chosen)
 
     async def try_stopped(self, organization: Organization, model: str) -> bool:
-        """Try a model that work waits for; where it answers, the work goes on."""
+        """Test a model that work waits for; if it answers, the work resumes."""
         return (await self._try(organization, model)).is_working
 
     async def _own(self, organization_id: str, litellm_provider: str) -> ProviderAccount | None:

@@ -1,7 +1,7 @@
-"""Resumes what a provider's trouble has stopped: its answer, a new key or address, or a good test lifts it.
+"""Recovery from a provider's trouble: an answer, a new key or address, or a good test resumes the work.
 
-Jobs that wait for a provider become due at once, and syncs that were given up for want of a good key are run again. A
-document with a text that its provider refuses by itself stays failed, except at a new address.
+Jobs that wait for a provider become due at once, and syncs that failed for want of a good key run again. A document
+with a text that its provider refuses by itself stays failed, except at a new address.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ log = structlog.get_logger(__name__)
 
 
 class ProviderRecovery:
-    """Lifts what keeps an organization from a model, and has its work go on."""
+    """Resumption of an organization's work that waits for a model."""
 
     def __init__(
         self, *, jobs: JobRepository, knowledge_bases: KnowledgeBaseRepository, rate_limits: RateLimits
@@ -31,7 +31,7 @@ class ProviderRecovery:
         self._rate_limits = rate_limits
 
     async def answered(self, organization_id: str, model: str) -> None:
-        """Resume after a provider in trouble has answered; one of several callers does it."""
+        """Resume after a provider in trouble has answered; one of several callers does the work."""
         if await self._rate_limits.recovered(organization_id, model):
             await self._resume(organization_id, {model}, ACCOUNT_CODES)
 
@@ -43,7 +43,7 @@ class ProviderRecovery:
     async def provider_changed(
         self, organization_id: str, litellm_provider: str, *, is_address_new: bool = False
     ) -> None:
-        """Resume after a provider has got another key or address, or has lost them."""
+        """Resume after a change or removal of a provider's key or address."""
         for _, model in await self._rate_limits.troubled_models(organization_id):
             if await _provider_of(model) == litellm_provider:
                 await self._rate_limits.recovered(organization_id, model)
@@ -53,12 +53,12 @@ class ProviderRecovery:
         await self._resume(organization_id, models, codes)
 
     async def platform_changed(self, litellm_provider: str, *, is_address_new: bool = False) -> None:
-        """Resume every organization after the platform's key or address of a provider is another."""
+        """Resume every organization after a change of the platform's key or address for a provider."""
         for organization_id in await self._jobs.organizations_stopped_by({*WAITING_FOR_PROVIDER_CODES, *ACCOUNT_CODES}):
             await self.provider_changed(organization_id, litellm_provider, is_address_new=is_address_new)
 
     async def stopped(self) -> list[tuple[str, str]]:
-        """Return (organization, model) of every knowledge base with syncs that its provider has stopped."""
+        """Return (organization, model) of every knowledge base with syncs stopped by its provider."""
         found: set[tuple[str, str]] = set()
         codes = {*WAITING_FOR_PROVIDER_CODES, *ACCOUNT_CODES}
         for organization_id in await self._jobs.organizations_stopped_by(codes):
@@ -78,7 +78,7 @@ class ProviderRecovery:
 
 
 async def _provider_of(model: str) -> str | None:
-    """Return a model's provider; None where none is known any more."""
+    """Return a model's provider; None if it is no longer known."""
     try:
         return await asyncio.to_thread(provider_of, model)
     except AnalytiqError:

@@ -1,4 +1,4 @@
-"""Embeds texts: what the cache has is free, the rest is embedded in batches, kept and charged."""
+"""The embedding service: cached texts are free, the rest is embedded in batches, kept and charged."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ LONGEST_JUDGED = 2000
 
 
 class EmbeddingService:
-    """The one way to embed."""
+    """The only entry point to embedding models."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class EmbeddingService:
         self._filling = Filling(cache, claims, metering, self._calling, lease_seconds=CLAIM_LEASE_SECONDS)
 
     async def dimensions_of(self, organization: Organization, model: str) -> int:
-        """Ask the model for one embedding and measure it; free (design 2.6).
+        """Measure the length of one free embedding by the model.
 
         Raises:
             InvalidInputError: no such model, or no key for its provider.
@@ -62,8 +62,8 @@ class EmbeddingService:
     ) -> Vectors:
         """Embed chunks for a knowledge base; shape (len(texts), dimensions), in order.
 
-        Each batch is kept as it arrives: after a failure, a retry pays only for what is still missing. What another
-        worker is embedding at the moment is waited for.
+        Each batch is kept as it arrives: after a failure, a retry pays only for the missing rest. Texts being embedded
+        by another worker are waited for.
 
         Raises:
             RateLimitedError: the provider, a limit, or other workers at the same texts ask for a long wait.
@@ -78,7 +78,7 @@ class EmbeddingService:
         return vectors[0]
 
     async def require_spus(self, organization: Organization) -> None:
-        """Refuse what needs an embedding that cannot be paid for any more, before anything else is paid for it.
+        """Refuse work whose embedding cannot be paid for, before anything else is paid for it.
 
         Raises:
             QuotaExceededError: the organization's SPUs are used up.
@@ -86,7 +86,7 @@ class EmbeddingService:
         await self._metering.require_left(organization.id)
 
     async def known_share(self, knowledge_base: KnowledgeBase, query: str) -> float | None:
-        """The share of a question's letters (0 to 1) in words the model knows whole; None where it does not tell."""
+        """Return the share of a question's letters (0 to 1) in words the model knows whole; None if it cannot tell."""
         return await self._models.known_share(knowledge_base.embedding_model, query[:LONGEST_JUDGED])
 
     async def _embed(

@@ -1,7 +1,7 @@
-"""Texts that several workers want at the same time: each is embedded by one of them, and waited for by the others.
+"""Texts needed by several workers at the same time: one worker embeds each, the others wait for it.
 
-Who meets another's claim looks which texts are done and which are held, and goes on with the rest at a place of its
-own: twenty workers with the same texts in the same order would otherwise try for each batch all at once.
+A worker that meets a foreign claim reads which texts are done and which are held, and continues with the rest at a
+place of its own. Otherwise twenty workers with the same texts in the same order would compete for every batch.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ LONGEST_LOOK_SECONDS = 0.5
 
 
 class SharedTexts:
-    """One worker's view of them. `left`: keys whose embeddings it has not got; `found`: what others have made."""
+    """One worker's view of the texts. `left`: keys without an embedding here; `found`: embeddings made by others."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class SharedTexts:
         self._be_patient()
 
     async def claim_into(self, batch: list[str], token: str) -> None:
-        """Fill `batch`, which is empty, with keys that nobody holds: full, unless there are no more."""
+        """Fill the empty `batch` with keys that no worker holds, up to its size."""
         while self._free and len(batch) < self._batch_size:
             room = self._batch_size - len(batch)
             asked = [self._free.popleft() for _ in range(min(len(self._free), room))]
@@ -56,12 +56,12 @@ class SharedTexts:
                 await self._look(but=batch)
 
     def settle(self, keys: Iterable[str]) -> None:
-        """These are embedded, by this worker."""
+        """Mark keys as embedded by this worker."""
         self._strike(keys)
         self._be_patient()
 
     async def wait(self) -> None:
-        """Wait a moment, then see what others have finished or given up.
+        """Wait briefly, then read the embeddings finished or abandoned by others.
 
         Raises:
             RateLimitedError: they have not finished for WAITED_LEASES; its code is ELSEWHERE_CODE.

@@ -1,4 +1,4 @@
-"""The port that every chat model implements, and what goes through it."""
+"""Port of every chat model, with its messages and answers."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 
 class Role(StrEnum):
-    """Who says a message."""
+    """The author of a message."""
 
     SYSTEM = "system"
     USER = "user"
@@ -19,9 +19,9 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """What a model asks to have done. `arguments` is what it wrote: meant to be JSON, and not always.
+    """A model's call of a tool. `arguments` is the model's text: meant to be JSON, and not always.
 
-    Of one answer, ids are unique, and calls and their arguments bounded (`analytiq.inference.llm.bounding`).
+    Within one answer, ids are unique, and calls and their arguments bounded (`analytiq.inference.llm.bounding`).
     """
 
     id: str
@@ -31,7 +31,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. A tool's answer names the call that it answers by `tool_call_id`."""
+    """One message. A tool's answer names its call by `tool_call_id`."""
 
     role: Role
     content: str
@@ -49,7 +49,7 @@ class Tool:
 
 
 class ToolChoice(StrEnum):
-    """Whether the model may, must not, or must call a tool."""
+    """The model's freedom: it may, must not, or must call a tool."""
 
     AUTO = "auto"
     NONE = "none"
@@ -58,7 +58,7 @@ class ToolChoice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AnswerSchema:
-    """A JSON schema that the answer's text is to follow."""
+    """A JSON schema for the answer's text."""
 
     name: str
     schema: Mapping[str, JsonValue]
@@ -66,7 +66,7 @@ class AnswerSchema:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to answer. None leaves it to the model."""
+    """Options of an answer. None leaves the choice to the model."""
 
     tools: Sequence[Tool] = ()
     tool_choice: ToolChoice = ToolChoice.AUTO
@@ -77,7 +77,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens of a call, as the provider counts; estimated where it does not say."""
+    """Tokens of a call, as the provider counts them, or estimated without a count."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -85,7 +85,7 @@ class TokenUsage:
 
     @property
     def total_tokens(self) -> int:
-        """Both together."""
+        """The sum of both."""
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: "TokenUsage") -> "TokenUsage":
@@ -97,7 +97,7 @@ class TokenUsage:
 
 
 class FinishReason(StrEnum):
-    """Why the answer ends."""
+    """The reason for the end of an answer."""
 
     STOP = "stop"
     LENGTH = "length"
@@ -108,9 +108,9 @@ class FinishReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A whole answer. `cost_usd` is None where the model's price is not known.
+    """A whole answer. `cost_usd` is None for a model of unknown price.
 
-    `reasoning`: what the model thought before it answered; no part of `text`.
+    `reasoning`: the model's thoughts before the answer; not part of `text`.
     """
 
     text: str
@@ -123,14 +123,14 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """More of the answer's text."""
+    """The next part of the answer's text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta:
-    """More of what the model thinks before it answers."""
+    """The next part of the model's reasoning before its answer."""
 
     text: str
 
@@ -143,7 +143,7 @@ The whole decides: what came as text may turn out to have been reasoning.
 
 
 class ChatModel(Protocol):
-    """One model of one provider with one key. Neither method retries: that is the service's."""
+    """One model of one provider with one key. Retries are left to the service."""
 
     @property
     def model(self) -> str:
@@ -151,10 +151,10 @@ class ChatModel(Protocol):
         ...
 
     async def complete(self, messages: Sequence[Message], options: Options) -> Completion:
-        """Answer at once.
+        """Return the whole answer.
 
         Raises:
-            RateLimitedError: `retry_after` in seconds, where the provider says.
+            RateLimitedError: `retry_after` in seconds, if the provider names it.
             TransientError: the provider failed, or its answer cannot be read (code `malformed_answer`).
             ProviderRefusedError: the provider will never accept this call.
         """
@@ -163,7 +163,7 @@ class ChatModel(Protocol):
     def stream(self, messages: Sequence[Message], options: Options) -> AsyncGenerator[StreamEvent]:
         """Answer piece by piece; closing the generator ends the provider's work.
 
-        Raises as `complete`, before the first piece or in the middle (code `stream_cut` where the provider ended
-        without saying that it was done).
+        Raises as `complete`, before the first piece or in the middle (code `stream_cut` if the provider ended without a
+        last word).
         """
         ...

@@ -1,4 +1,4 @@
-"""What of a model's answer is taken: servers stream for ever, repeat ids, and write what no database stores. Pure."""
+"""Bounds on a model's answer: servers stream without end, repeat ids, and write text that databases refuse. Pure."""
 
 from collections.abc import Sequence
 
@@ -22,14 +22,14 @@ MOST_TOKENS = 10**9
 
 
 def longest_text(max_tokens: int | None) -> int:
-    """Characters that an answer may have."""
+    """Return the largest number of characters of an answer."""
     if max_tokens is None:
         return LONGEST_TEXT
     return min(LONGEST_TEXT, max(LEAST_BOUND, max_tokens * CHARACTERS_OF_A_TOKEN))
 
 
 def bounded_calls(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-    """The first calls, each with an id of its own: of two with one id, providers refuse the second answer."""
+    """Return the first calls, each with an id of its own: providers refuse a second answer with the same id."""
     taken: set[str] = set()
     kept: list[ToolCall] = []
     for place, call in enumerate(calls[:MOST_CALLS]):
@@ -44,7 +44,7 @@ def bounded_calls(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
 
 
 def bounded_count(tokens: object) -> int:
-    """A number of tokens as a server says it, where it is one that can be."""
+    """Return a server's number of tokens if it is plausible."""
     if isinstance(tokens, bool) or not isinstance(tokens, int | float) or tokens != tokens:
         return 0
     return int(min(max(tokens, 0), MOST_TOKENS))

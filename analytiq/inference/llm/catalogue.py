@@ -1,4 +1,4 @@
-"""Which models an organization can ask, and what each can do: by LiteLLM's table, and by asking model servers."""
+"""Catalogue of an organization's models and their abilities, from LiteLLM's table and from model servers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -38,7 +38,7 @@ _LISTS = {
 
 
 class ModelKind(StrEnum):
-    """What a model is for. A server's list does not tell: of its models it is unknown."""
+    """The purpose of a model. A server's list does not tell: its models are of unknown kind."""
 
     CHAT = "chat"
     EMBEDDING = "embedding"
@@ -47,7 +47,7 @@ class ModelKind(StrEnum):
 
 
 class ModelSource(StrEnum):
-    """Where it is known from."""
+    """The source of a model's entry."""
 
     TABLE = "table"
     SERVER = "server"
@@ -56,7 +56,7 @@ class ModelSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """A model by the name that it is asked by; what is None is not known. Prices are US dollars a million tokens."""
+    """A model under the name to call it by; None means unknown. Prices are US dollars a million tokens."""
 
     model: str
     litellm_provider: str
@@ -73,7 +73,7 @@ class ListedModel:
 
 @dataclass(frozen=True, slots=True)
 class ModelQuery:
-    """Which models a list shows; models of unknown kind are among every kind."""
+    """A query for a list of models; models of unknown kind belong to every kind."""
 
     kind: ModelKind | None = None
     litellm_provider: str | None = None
@@ -82,7 +82,7 @@ class ModelQuery:
 
 @dataclass(frozen=True, slots=True)
 class ModelPage:
-    """A page of models by name. `unreachable`: provider → why its server's models are not among them."""
+    """A page of models by name. `unreachable`: provider → reason for the absence of its server's models."""
 
     models: list[ListedModel]
     total_count: int
@@ -90,7 +90,7 @@ class ModelPage:
 
 
 class ModelCatalogue:
-    """The models that there is a key for, and those of this process."""
+    """The models with a key, and those of this process."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class ModelCatalogue:
         self._default_embedding_model = default_embedding_model
 
     async def page(self, organization: Organization, query: ModelQuery, *, skip: int, limit: int) -> ModelPage:
-        """A page of what the organization can ask, by name; servers of its own are asked for theirs."""
+        """Return a page of the organization's models, by name; its own servers are asked for theirs."""
         accounts = await self._credentials.accounts(organization.id)
         providers = [account.litellm_provider for account in accounts if account.is_readable]
         found = list(self._local)
@@ -124,7 +124,7 @@ class ModelCatalogue:
         return ModelPage(matching[skip : skip + limit], len(matching), unreachable)
 
     async def _defaults(self, organization: Organization, providers: Sequence[str]) -> list[ListedModel]:
-        """The models that are used where nobody names one, of these providers."""
+        """Return the default models of these providers."""
         names = {
             ModelKind.EMBEDDING: await self._default_embedding_model(),
             ModelKind.CHAT: await self._chat.default_model(organization),
@@ -144,7 +144,7 @@ class ModelCatalogue:
     async def _of_provider(
         self, organization: Organization, provider: str, kind: ModelKind | None
     ) -> list[ListedModel] | str:
-        """Its models, or why they cannot be told."""
+        """Return a provider's models, or the reason for their absence."""
         try:
             credential = await self._credentials.find(organization.id, provider)
             if credential is None:
@@ -165,7 +165,7 @@ class ModelCatalogue:
 
 
 def _with_defaults(found: Sequence[ListedModel], defaults: Sequence[ListedModel]) -> list[ListedModel]:
-    """Add the default models; one that a server lists under the same name is replaced, as its kind is known then."""
+    """Add the default models; they replace a server's entry of the same name, since their kind is known."""
     known = {model.model for model in found if model.kind is not ModelKind.UNKNOWN}
     added = [model for model in defaults if model.model not in known]
     names = {model.model for model in added}
@@ -185,7 +185,7 @@ def _why_not_listed(error: httpx.HTTPError | ValueError) -> str:
 
 
 def _is_free_to_all(model: ListedModel, free: Collection[str], *, is_for_chat: bool) -> bool:
-    """Whether the platform's key opens it; a server's model of unknown kind may embed, which is free to all."""
+    """Return True if the platform's key opens the model; a server's model of unknown kind may embed, which is free."""
     if model.kind is ModelKind.EMBEDDING or model.model in free:
         return True
     return model.kind is ModelKind.UNKNOWN and not is_for_chat
@@ -200,7 +200,7 @@ def _is_meant(model: ListedModel, query: ModelQuery) -> bool:
 
 
 def _of_table(provider: str) -> list[ListedModel]:
-    """A provider's models as LiteLLM's own table has them; imports LiteLLM, which takes seconds."""
+    """Return a provider's models in LiteLLM's table; the import of LiteLLM takes seconds."""
     table: Mapping[str, Mapping[str, Any]] = litellm().model_cost
     families = _FAMILIES.get(provider, (provider,))
     kinds = {kind.value for kind in ModelKind}
@@ -239,10 +239,10 @@ def _price(value: object) -> float | None:
 
 
 async def _of_server(provider: str, credential: Credential) -> list[ListedModel]:
-    """What a server that speaks OpenAI's protocol says that it has.
+    """Ask a server with OpenAI's protocol for its models.
 
     Raises:
-        httpx.HTTPError, ValueError: it does not say.
+        httpx.HTTPError, ValueError: the server gives no list.
         ProviderRefusedError, TransientError: its address may not be called, or is not found.
     """
     headers = {"Authorization": f"Bearer {credential.api_key.get_secret_value()}"}

@@ -1,4 +1,4 @@
-"""Counts the calls of models that a piece of work makes, and refuses those beyond its budget, whatever lies between."""
+"""Counts a piece of work's calls of models, at any depth, and refuses those beyond its budget."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from analytiq.inference.llm.base import TokenUsage
 
 @dataclass(frozen=True, slots=True)
 class CountedCall:
-    """One call; `cost_usd` None: the model's price is not known."""
+    """One call; `cost_usd` is None for a model of unknown price."""
 
     usage: TokenUsage
     cost_usd: float | None
@@ -29,7 +29,7 @@ _budget: ContextVar[Callable[[int], None] | None] = ContextVar("llm_calls_budget
 
 @contextmanager
 def counting_calls() -> Generator[CallCount]:
-    """Within it, the calls of this task and of those that it starts are counted; not for the block around it too."""
+    """Count the calls of this task and of tasks it starts within the block; an outer block does not count them too."""
     count = CallCount()
     token = _counting.set(count)
     try:
@@ -39,7 +39,7 @@ def counting_calls() -> Generator[CallCount]:
 
 
 def note_call(usage: TokenUsage, cost_usd: float | None) -> None:
-    """Add a call to whatever is being counted."""
+    """Add a call to the running count."""
     count = _counting.get()
     if count is not None:
         count.calls.append(CountedCall(usage, cost_usd))
@@ -47,7 +47,7 @@ def note_call(usage: TokenUsage, cost_usd: float | None) -> None:
 
 @contextmanager
 def requiring_budget(require: Callable[[int], None]) -> Generator[None]:
-    """Within it, `require` is told before each call with how many tokens it asks, and raises where it is too many."""
+    """Call `require` with the number of tokens before each call within the block; it raises beyond the budget."""
     token = _budget.set(require)
     try:
         yield
@@ -56,7 +56,7 @@ def requiring_budget(require: Callable[[int], None]) -> Generator[None]:
 
 
 def require_budget_for(tokens: int) -> None:
-    """Refuse a call that whoever the work is for has no budget for.
+    """Refuse a call beyond the budget of the work.
 
     Raises:
         QuotaExceededError: nothing may be sent.

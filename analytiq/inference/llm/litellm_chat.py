@@ -203,7 +203,7 @@ class LiteLLMChat:
 
 
 def cost_usd(model: str, usage: TokenUsage) -> float | None:
-    """What LiteLLM's table of prices says of a call; None where it does not know the model."""
+    """Return the price of a call by LiteLLM's table; None for an unknown model."""
     try:
         prompt, completion = litellm().cost_per_token(
             model=model, prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens
@@ -235,7 +235,7 @@ def _message(message: Message) -> dict[str, Any]:
 
 
 def _arguments_text(call: ToolCall) -> str:
-    """Providers refuse a conversation in which an earlier call's arguments are no JSON object."""
+    """Replace invalid arguments: providers refuse a conversation whose earlier calls are no JSON objects."""
     try:
         is_object = isinstance(json.loads(call.arguments), dict)
     except ValueError:
@@ -256,7 +256,7 @@ def _response_format(schema: AnswerSchema) -> Mapping[str, Any]:
 
 
 async def _close(response: Any) -> None:
-    """Close the connection that a stream comes by: what is not read any more is not paid for any longer."""
+    """Close the connection of a stream, so that its unread rest costs nothing."""
     for source in (getattr(response, "completion_stream", None), response):
         for name in ("aclose", "close"):
             closing = getattr(source, name, None)

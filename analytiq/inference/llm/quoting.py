@@ -1,4 +1,4 @@
-"""Names for a model's eyes: what people call their documents must not look like the rest of a prompt. Pure."""
+"""Names for a model's eyes: a document's name must not look like the rest of a prompt. Pure."""
 
 import json
 import unicodedata
@@ -10,12 +10,12 @@ _NOT_SHOWN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def one_line(name: str) -> str:
-    """Return a name in one line, without what cannot be seen."""
+    """Return a name in one line, without invisible characters."""
     plain = "".join(" " if unicodedata.category(character) in _NOT_SHOWN else character for character in name)
     words = " ".join(plain.split())
     return words if len(words) <= LONGEST_NAME else f"{words[: LONGEST_NAME - 1]}…"
 
 
 def quoted(name: str) -> str:
-    """Return a name as a JSON string, so that no name ends itself and goes on as something else."""
+    """Return a name as a JSON string, so that no name can end its quotation."""
     return json.dumps(one_line(name), ensure_ascii=False)

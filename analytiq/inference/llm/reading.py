@@ -1,4 +1,4 @@
-"""Reads what a provider answers, whole or piece by piece; whatever shape it has, what is taken of it is bounded."""
+"""Reader of providers' answers, whole or piece by piece, bounded in any shape."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -41,12 +41,12 @@ class Parts:
 
     @property
     def is_full(self) -> bool:
-        """Whether this is more than is taken of an answer."""
+        """True once the answer exceeds its bound."""
         too_long = any(len(call.arguments) > LONGEST_ARGUMENTS for call in self.calls.values())
         return self.characters >= self.most_characters or len(self.calls) > MOST_CALLS or too_long
 
     def take(self, chunk: Any) -> Split:
-        """Add a piece; returns its text, as far as it is taken."""
+        """Add a piece; return the part of its text within the bound."""
         self.usage = _usage(getattr(chunk, "usage", None)) or self.usage
         text = reasoning = ""
         for choice in chunk.choices or ():
@@ -69,7 +69,7 @@ class Parts:
         return kept
 
     def end(self) -> Split:
-        """Return the rest of the text, which might have become a tag."""
+        """Return the rest of the text, held back as a possible tag."""
         rest = self.splitter.end()
         self._keep(rest)
         return rest
@@ -91,7 +91,7 @@ class Parts:
             call.arguments += function.arguments or ""
 
     def whole(self) -> Completion:
-        """The whole answer, from its pieces."""
+        """Build the whole answer from its pieces."""
         calls = tuple(
             ToolCall(call.id or f"call_{index}", call.name, call.arguments)
             for index, call in sorted(self.calls.items())
@@ -126,7 +126,7 @@ def completion_of(response: Any, model: str, most_characters: int) -> Completion
 
 
 def _reasoning_of(message: Any) -> str:
-    """Of a message or a piece of one: servers name the field differently."""
+    """Read the reasoning of a message or a piece of one: servers name the field differently."""
     for name in ("reasoning_content", "reasoning"):
         told = getattr(message, name, None)
         if isinstance(told, str) and told:
@@ -141,7 +141,7 @@ def _usage(raw: Any) -> TokenUsage | None:
 
 
 def estimated(messages: Sequence[Message], completion: Completion) -> TokenUsage:
-    """Estimate what a call has used, where the provider does not count."""
+    """Estimate the tokens of a call if the provider does not count them."""
     asked = sum(len(message.content) for message in messages)
     answered = (
         len(completion.text) + len(completion.reasoning) + sum(len(call.arguments) for call in completion.tool_calls)

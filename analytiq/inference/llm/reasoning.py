@@ -1,7 +1,7 @@
-"""Keeps what a model thinks apart from what it answers, as text arrives piece by piece: pure.
+"""Separation of a model's reasoning from its answer, as text arrives piece by piece. Pure.
 
-Models that reason write `<think>…</think>` before their answer, where their server does not take it out. The opening
-tag may be missing: some servers' templates put it into the prompt.
+Models that reason write `<think>…</think>` before their answer, unless their server removes it. The opening tag may be
+missing: some servers' templates put it into the prompt.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _LONGEST_TAG = max(len(tag) for pair in TAGS.items() for tag in pair)
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """More of the answer, more of the reasoning. `retracts`: all of the answer before was reasoning."""
+    """The next part of the answer and of the reasoning. `retracts`: all of the answer so far was reasoning."""
 
     answer: str = ""
     reasoning: str = ""
@@ -33,10 +33,10 @@ class Split:
 
 
 class ReasoningSplitter:
-    """Of one answer.
+    """The splitter of one answer.
 
-    An opening tag counts where the answer begins, a closing tag that none has opened on a line of its own outside of
-    code: an answer may speak of tags.
+    An opening tag counts at the beginning of the answer; a closing tag without one counts on a line of its own outside
+    of code: an answer may mention tags.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class ReasoningSplitter:
         self._has_tags = False
 
     def take(self, piece: str) -> Split:
-        """Sort a piece of text; what may be the beginning of a tag is kept back."""
+        """Sort a piece of text; hold back a possible beginning of a tag."""
         self._pending += piece
         found = Split()
         while self._pending:
@@ -63,7 +63,7 @@ class ReasoningSplitter:
         return found
 
     def end(self) -> Split:
-        """Return what was kept back."""
+        """Return the held-back text."""
         found = self._take_line(is_end=True) if self._closing is None and self._pending else Split()
         rest, self._pending = self._pending, ""
         if self._closing is not None:
@@ -84,7 +84,7 @@ class ReasoningSplitter:
         return Split(reasoning=thought)
 
     def _take_line(self, *, is_end: bool = False) -> Split:
-        """Take up to the end of the line, or of what is there."""
+        """Take up to the end of the line, or of the text so far."""
         part, newline, rest = self._pending.partition("\n")
         begun = (self._line + part).lstrip().lower()
         if self._fence is None and len(self._line) < _LONGEST_TAG:
@@ -138,6 +138,6 @@ def _may_become_tag(begun: str) -> bool:
 
 
 def _partial_tag_at_end(text: str, tag: str) -> int:
-    """Return how many characters at the end may be the beginning of the tag."""
+    """Count the characters at the end that may begin the tag."""
     end = text[-len(tag) :].lower()
     return next((size for size in range(min(len(end), len(tag) - 1), 0, -1) if tag.startswith(end[-size:])), 0)

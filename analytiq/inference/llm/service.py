@@ -1,4 +1,4 @@
-"""The one way to ask a chat model: with the organization's key, within its limits, and counted."""
+"""The chat service: calls models with the organization's key, within its limits, and counted."""
 
 import asyncio
 from collections import OrderedDict
@@ -55,7 +55,7 @@ PREFERRED_MODELS = {
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What a call is for, as its usage is noted."""
+    """The purpose of a call, recorded with its usage."""
 
     operation: LlmOperation
     kb_id: str | None = None
@@ -63,7 +63,7 @@ class Purpose:
 
 
 class ChatService:
-    """Asks chat models for organizations."""
+    """Caller of chat models for organizations."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class ChatService:
         self._models: OrderedDict[tuple[str, str, str, bool], LiteLLMChat] = OrderedDict()
 
     async def default_model(self, organization: Organization) -> str | None:
-        """The model that is asked where nobody names one; None where the organization has no key for any."""
+        """Return the model for calls that name none; None if the organization has no key for any."""
         chosen = await self._chosen_default()
         if chosen is not None:
             return chosen
@@ -93,14 +93,14 @@ class ChatService:
         return None
 
     async def _chosen_default(self) -> str | None:
-        """Return the default that the operator has named, now or at an earlier start."""
+        """Return the operator's default, named now or at an earlier start."""
         return self._settings.default_model or await self._defaults.chat()
 
     async def choose(self, organization: Organization, model: str | None) -> ChatModel:
-        """The model of this name, else the default one.
+        """Return the model of this name, else the default.
 
         Raises:
-            InvalidInputError: no such model, or no key for its provider; says how to add one.
+            InvalidInputError: no such model, or no key for its provider; explains how to add one.
         """
         name = model or await self.default_model(organization)
         if name is None:
@@ -142,13 +142,13 @@ class ChatService:
         return chosen
 
     async def free_models(self) -> frozenset[str]:
-        """Return the models that anybody may ask with the platform's key: prices differ by a factor of a thousand."""
+        """Return the models open to everyone with the platform's key: prices differ by a factor of a thousand."""
         chosen = await self._chosen_default()
         free = {*PREFERRED_MODELS.values(), *self._settings.platform_models}
         return frozenset(free if chosen is None else free | {chosen})
 
     async def close(self) -> None:
-        """Forget the models with their keys."""
+        """Drop the models with their keys."""
         self._models.clear()
 
     async def complete(
@@ -160,11 +160,11 @@ class ChatService:
         *,
         model: str | None = None,
     ) -> Completion:
-        """Answer at once; what passes is tried again within seconds.
+        """Return a whole answer; transient failures are retried within seconds.
 
         Raises:
             InvalidInputError: no such model, or no key for its provider.
-            QuotaExceededError: the budget of whoever asks is used up; nothing was sent.
+            QuotaExceededError: the caller's budget is used up; nothing was sent.
             RateLimitedError: not before `retry_after` seconds.
             TransientError: the provider failed several times.
             ProviderRefusedError: the provider will never accept this call.
@@ -187,9 +187,9 @@ class ChatService:
         *,
         model: str | None = None,
     ) -> AsyncGenerator[StreamEvent]:
-        """Answer piece by piece. It is not tried again: some of it has been read.
+        """Answer piece by piece, without retries: the caller has read part of the answer.
 
-        Closing the generator ends the provider's work; what was used until then is noted all the same, estimated.
+        Closing the generator ends the provider's work; its usage until then is still recorded, as an estimate.
         """
         chosen = await self.choose(organization, model)
         require_budget_for(estimated_usage(messages, "").prompt_tokens)
@@ -246,7 +246,7 @@ class ChatService:
     async def _note_cut(
         self, organization: Organization, chosen: ChatModel, messages: Sequence[Message], text: str, purpose: Purpose
     ) -> None:
-        """Note a call that was broken off after `text`, estimated."""
+        """Record the estimated usage of a call cut after `text`."""
         used = estimated_usage(messages, text)
         cut = Completion(text, usage=used, cost_usd=cost_usd(chosen.model, used))
         await asyncio.shield(self._note(organization, chosen, cut, purpose, is_complete=False))
@@ -282,14 +282,14 @@ class ChatService:
 
 
 def estimated_usage(messages: Sequence[Message], text: str) -> TokenUsage:
-    """What a call uses, or has used where it was cut after `text`, as far as characters tell."""
+    """Estimate the usage of a call, or of one cut after `text`, from its characters."""
     return TokenUsage(
         _characters(messages) // CHARACTERS_PER_TOKEN + 1, len(text) // CHARACTERS_PER_TOKEN + 1, is_estimated=True
     )
 
 
 def _pause(error: Exception) -> bool | float:
-    """Whether to repeat a failed call here, and after how many seconds where the provider says so."""
+    """Return True and the provider's wait in seconds, if any, when the failed call is worth a retry here."""
     if isinstance(error, RateLimitedError) and error.retry_after is not None:
         return error.retry_after if error.retry_after <= LONGEST_PAUSE_SECONDS else False
     return isinstance(error, TransientError)

@@ -1,1 +1,1 @@
-"""What every use of LiteLLM shares: how it is imported and kept quiet, and what its errors mean."""
+"""The shared use of LiteLLM: its import, its silence, and the meaning of its errors."""

@@ -1,9 +1,9 @@
-"""Which addresses an organization may have its providers' calls sent to.
+"""Addresses that an organization may send its providers' calls to.
 
-Whoever may name an address could otherwise make the server call what only the server can reach: the machine
-itself, its network, a cloud's metadata. So a name is resolved and every address that it stands for has to be a
-public one; `analytiq.inference.providers.guarded_http` does that again for the connection itself. The platform's own
-defaults are the operator's and not checked: a model server beside the platform is a good place for one.
+Otherwise the author of an address could make the server call hosts that only the server reaches: the machine itself,
+its network, a cloud's metadata. So a name is resolved, and each of its addresses has to be public;
+`analytiq.inference.providers.guarded_http` repeats the check for the connection itself. The platform's own defaults are
+the operator's and not checked: a model server beside the platform is a good place for one.
 """
 
 import asyncio
@@ -48,10 +48,10 @@ IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def check_api_base(api_base: str) -> str:
-    """The address, if it is one that a provider can have: http or https, a host, and no more than a path.
+    """Check that an address suits a provider: http or https, a host, and no more than a path.
 
     Raises:
-        InvalidInputError: it is none; says why.
+        InvalidInputError: the address is invalid, with the reason.
     """
     if len(api_base) > LONGEST_ADDRESS or not api_base.isascii() or not api_base.isprintable() or " " in api_base:
         raise _wrong(f"an address has at most {LONGEST_ADDRESS} printable ASCII characters, without spaces")
@@ -106,11 +106,11 @@ async def look_up(host: str, port: int) -> list[str]:
 
 
 def require_allowed(host: str, addresses: Sequence[str], *, is_guarded: bool) -> None:
-    """Refuse a host with an address that may not be connected to.
+    """Refuse a host with a forbidden address.
 
     Args:
         host: its name, for the error.
-        addresses: that it resolves to.
+        addresses: the resolved addresses.
         is_guarded: accept public addresses only. Otherwise all but the services of clouds, which serve no models.
 
     Raises:
@@ -134,7 +134,7 @@ def require_allowed(host: str, addresses: Sequence[str], *, is_guarded: bool) ->
 
 
 def is_public(address: IPAddress) -> bool:
-    """Whether it is of the Internet, also where it is an IPv4 address in the clothes of an IPv6 one."""
+    """Return True for an address of the Internet, also for an IPv4 address written as an IPv6 one."""
     bare = _without_translation(address)
     if is_service_of_cloud(bare) or _is_in(bare, _NOT_PUBLIC_EITHER):
         return False
@@ -142,7 +142,7 @@ def is_public(address: IPAddress) -> bool:
 
 
 def is_service_of_cloud(address: IPAddress) -> bool:
-    """Return whether an address is link-local or serves a cloud's virtual machines, for example their metadata."""
+    """Return True if an address is link-local or serves a cloud's virtual machines, for example their metadata."""
     return _is_in(_without_translation(address), _SERVICES_OF_CLOUDS)
 
 
@@ -151,7 +151,7 @@ def _is_in(address: IPAddress, networks: Sequence[ipaddress.IPv4Network | ipaddr
 
 
 def _without_translation(address: IPAddress) -> IPAddress:
-    """Return the IPv4 address that an IPv6 address stands for, else the address."""
+    """Return the IPv4 address inside an IPv6 address, else the address."""
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped is not None:
             return address.ipv4_mapped

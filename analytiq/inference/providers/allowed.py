@@ -1,9 +1,9 @@
 """The providers that organizations may use: a fixed list, because LiteLLM's own is of another purpose.
 
 LiteLLM knows about 190 providers. Some call this machine unless told otherwise, some sign with the operator's
-credentials (AWS, Google, Azure's identities, `HUGGINGFACE_API_KEY`), some take an address from the model's name,
-some run programs. On this list is what is called over HTTPS with one key of the organization, at an address that is
-known beforehand or that the organization names.
+credentials (AWS, Google, Azure's identities, `HUGGINGFACE_API_KEY`), some take an address from the model's name, some
+run programs. This list has the providers called over HTTPS with one key of the organization, at an address known
+beforehand or named by the organization.
 """
 
 import difflib
@@ -20,7 +20,7 @@ PROVIDER_FIELD = "litellm_provider"
 
 
 class Use(Enum):
-    """The purpose of a call: what a provider serves, and what to do about its errors."""
+    """The purpose of a call: it selects providers, and the advice in their errors."""
 
     EMBEDDING = auto()
     CHAT = auto()
@@ -28,7 +28,7 @@ class Use(Enum):
 
 
 class OwnAddress(StrEnum):
-    """Whether an organization may name the address (`api_base`) of a provider."""
+    """The rule for an organization's own address (`api_base`) of a provider."""
 
     REFUSED = "refused"
     OPTIONAL = "optional"
@@ -36,7 +36,7 @@ class OwnAddress(StrEnum):
 
 
 class BaseForm(Enum):
-    """What LiteLLM makes of an address, which differs by provider and use."""
+    """LiteLLM's form of an address, which differs by provider and use."""
 
     AS_GIVEN = auto()
     """The address up to the name of the endpoint, for example `https://models.example.com/v1`."""
@@ -50,7 +50,7 @@ class BaseForm(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderRule:
-    """A provider, what it serves, and where it is called. Besides its address it may carry one key."""
+    """A provider, its uses, and its address. A call carries the address and one key."""
 
     name: str
     uses: frozenset[Use]
@@ -127,12 +127,12 @@ _VERSIONS = ("/v1", "/v2")
 
 
 def canonical_provider(litellm_name: str) -> str:
-    """Return the name that a provider's key is stored under."""
+    """Return the name under which a provider's key is stored."""
     return _SAME_PROVIDER.get(litellm_name, litellm_name)
 
 
 def is_allowed(litellm_name: str) -> bool:
-    """Return whether a provider is on the list, by any of its names."""
+    """Return True if a provider is on the list, under any of its names."""
     return canonical_provider(litellm_name) in ALLOWED_PROVIDERS
 
 
@@ -171,7 +171,7 @@ def require_use(provider: str, use: Use, *, field: str) -> None:
 
 
 def check_own_address(provider: str, api_base: str | None) -> None:
-    """Check whether an organization names the provider's address where it has to, and not where it may not.
+    """Check that an organization names the provider's address if required, and only if allowed.
 
     Raises:
         InvalidInputError: the provider is not on the list, or its address is missing or refused.
@@ -190,7 +190,7 @@ def check_own_address(provider: str, api_base: str | None) -> None:
 
 
 def destination_of(provider: str, api_base: str | None, *, is_guarded: bool) -> Destination:
-    """Return where a call to the provider may go.
+    """Return the destination of calls to the provider.
 
     Raises:
         InvalidInputError: the provider is not on the list.
@@ -201,7 +201,7 @@ def destination_of(provider: str, api_base: str | None, *, is_guarded: bool) -> 
 
 
 def base_for(provider: str, api_base: str | None, use: Use) -> str | None:
-    """Return the address that LiteLLM is given for a use; one address serves all uses of a provider."""
+    """Return the address for LiteLLM by use; one address serves all uses of a provider."""
     rule = ALLOWED_PROVIDERS.get(provider)
     if api_base is None or rule is None or rule.form is BaseForm.AS_GIVEN:
         return api_base
@@ -212,7 +212,7 @@ def base_for(provider: str, api_base: str | None, use: Use) -> str | None:
 
 
 def is_of_known_origin(url: str) -> bool:
-    """Return whether a URL belongs to a provider of the list, and not to a server that somebody named."""
+    """Return True if a URL belongs to a provider of the list, and not to a server named by a user."""
     return urlsplit(url).scheme == "https" and any(origin_of(url) in rule.origins for rule in _RULES)
 
 

@@ -1,7 +1,7 @@
-"""The models that are used where nobody names one: settings that are kept for the installation.
+"""The default models, stored as settings of the installation.
 
-A key in the environment changes neither. What a start names in ANALYTIQ_EMBEDDING__DEFAULT_MODEL or
-ANALYTIQ_LLM__DEFAULT_MODEL is stored, and counts for all processes and later starts that name nothing.
+A key in the environment changes neither. A start with ANALYTIQ_EMBEDDING__DEFAULT_MODEL or ANALYTIQ_LLM__DEFAULT_MODEL
+stores its value for all processes and for later starts without one.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from analytiq.storage.repositories.workers import RuntimeSettingRepository
 
 @dataclass(frozen=True, slots=True)
 class DefaultChange:
-    """A default that a start has changed, by its variable; `before` None: there was none of its own."""
+    """A default changed by a start, under its variable; `before` None: there was none."""
 
     variable: str
     before: str | None
@@ -19,21 +19,21 @@ class DefaultChange:
 
 
 class DefaultModels:
-    """Reads and keeps the defaults."""
+    """Store of the defaults."""
 
     def __init__(self, rows: RuntimeSettingRepository) -> None:
         self._rows = rows
 
     async def embedding(self) -> str | None:
-        """Return the embedding model that was kept; None: the local one."""
+        """Return the stored embedding model; None: the local one."""
         return await self._rows.default_model("embedding")
 
     async def chat(self) -> str | None:
-        """Return the chat model that was kept; None: a small one of the first provider that has a key."""
+        """Return the stored chat model; None: a small one of the first provider with a key."""
         return await self._rows.default_model("chat")
 
     async def plan(self, *, embedding: str | None, chat: str | None) -> list[DefaultChange]:
-        """Return which defaults `keep` would change."""
+        """Return the defaults that `keep` would change."""
         wanted = (
             ("ANALYTIQ_EMBEDDING__DEFAULT_MODEL", embedding, await self.embedding()),
             ("ANALYTIQ_LLM__DEFAULT_MODEL", chat, await self.chat()),
@@ -45,7 +45,7 @@ class DefaultModels:
         ]
 
     async def keep(self, *, embedding: str | None, chat: str | None) -> list[DefaultChange]:
-        """Keep the defaults that the settings name; returns those that changed."""
+        """Store the defaults named by the settings; return the changed ones."""
         changes = await self.plan(embedding=embedding, chat=chat)
         if embedding is not None:
             await self._rows.set_default_model("embedding", embedding)

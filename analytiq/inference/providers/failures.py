@@ -1,4 +1,4 @@
-"""What happened to a call that got no usable answer, in plain words: pure."""
+"""Plain descriptions of failed calls. Pure."""
 
 import errno
 import socket
@@ -23,11 +23,11 @@ _UNCONNECTED = frozenset({"ConnectError", "ClientConnectorError", "APIConnection
 
 
 def what_failed(chain: Sequence[BaseException], *, status: int | None) -> tuple[str, str]:
-    """Name what failed, and what to do about it.
+    """Describe the failure, with advice.
 
     Args:
         chain: the error and its causes, the outermost first.
-        status: of the answer, where the provider gave one.
+        status: of the answer, if the provider gave one.
 
     Returns:
         Words after "The provider of …", and an advice.

@@ -1,9 +1,9 @@
-"""The one transport of every call to a provider: it connects only where the call may go.
+"""The one transport of every call to a provider: it connects only to allowed destinations.
 
-A call is bound for its provider's own origins, or for the address that its organization named (`bound_for`). Any
-other origin is refused before a connection is opened, whatever made it: a model's name, a variable of the
-environment, a redirect, a new version of LiteLLM. Names are resolved here, every resolved address is checked, and
-the connection goes to the checked address: between a check and a second look-up a name may change.
+A call is bound for its provider's own origins, or for the address named by its organization (`bound_for`). Any other
+origin is refused before a connection is opened, from any source: a model's name, a variable of the environment, a
+redirect, a new version of LiteLLM. Names are resolved here, every resolved address is checked, and the connection goes
+to the checked address: between a check and a second look-up a name may change.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _AUDITED = frozenset({"socket.connect", "socket.sendto"})
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """The origins that a call may connect to. `is_guarded`: at public addresses only."""
+    """The origins of a call. `is_guarded`: connect to public addresses only."""
 
     origins: frozenset[str]
     is_guarded: bool = True
@@ -44,7 +44,7 @@ _is_connecting: ContextVar[bool] = ContextVar("is_connecting", default=False)
 
 @contextmanager
 def bound_for(destination: Destination) -> Generator[None]:
-    """Let the calls of this block connect to the destination, and to nothing else."""
+    """Let the calls of this block connect to the destination only."""
     token = _destination.set(destination)
     try:
         yield
@@ -53,7 +53,7 @@ def bound_for(destination: Destination) -> Generator[None]:
 
 
 class GuardedTransport(httpx.AsyncBaseTransport):
-    """HTTP without proxies and redirects, to the destination that the call is bound for."""
+    """HTTP without proxies and redirects, to the destination of the call."""
 
     def __init__(self) -> None:
         # A connection that was opened for a trusted destination is never reused for a guarded one.
@@ -86,7 +86,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         await self._trusted.aclose()
 
     async def close_idle(self) -> None:
-        """Close the connections that no call is using."""
+        """Close idle connections."""
         for transport in (self._guarded, self._trusted):
             for connection in _pool_of(transport).connections:
                 if connection.is_idle():
@@ -94,10 +94,10 @@ class GuardedTransport(httpx.AsyncBaseTransport):
 
 
 class _SharedTransport(httpx.AsyncBaseTransport):
-    """Sends through the one transport of the running event loop.
+    """A transport that shares one pool in the running event loop.
 
-    LiteLLM makes a client for each key and address, keeps 200 and lets the oldest go without closing it: a pool of
-    each client's own would leave its connections open.
+    LiteLLM makes a client for each key and address, keeps 200 and drops the oldest without closing it: a pool of each
+    client's own would leave its connections open.
     """
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -112,14 +112,14 @@ _transports: WeakKeyDictionary[asyncio.AbstractEventLoop, GuardedTransport] = We
 
 
 async def close_idle_connections() -> None:
-    """Close the running event loop's connections to providers that no call is using."""
+    """Close the running event loop's idle connections to providers."""
     transport = _transports.get(asyncio.get_running_loop())
     if transport is not None:
         await transport.close_idle()
 
 
 class RefusingTransport(httpx.BaseTransport):
-    """Refuses synchronous calls: the platform makes none, and they would block the event loop."""
+    """A transport that refuses synchronous calls: the platform makes none, and they would block the event loop."""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Refuse the request.
@@ -133,7 +133,7 @@ class RefusingTransport(httpx.BaseTransport):
 def guarded_client(
     *, timeout: float | httpx.Timeout | None, headers: Mapping[str, str] | None = None
 ) -> httpx.AsyncClient:
-    """Return a client over the guarded transport; each call is made in a block of `bound_for`."""
+    """Return a client over the guarded transport; each call runs in a block of `bound_for`."""
     return httpx.AsyncClient(
         transport=_SharedTransport(),
         timeout=timeout,
@@ -163,7 +163,7 @@ def _audit(event: str, _arguments: tuple[Any, ...]) -> None:
 
 
 class _CheckingBackend(httpcore.AsyncNetworkBackend):
-    """Resolves, checks, and connects to what it has checked."""
+    """A network backend that resolves, checks, and connects to the checked address."""
 
     def __init__(self, *, is_guarded: bool) -> None:
         self._is_guarded = is_guarded
@@ -223,7 +223,7 @@ def _ssl_context() -> ssl.SSLContext:
 
 
 def _no_cookies() -> CookieJar:
-    """Return a jar that keeps nothing: the client is shared by organizations."""
+    """Return a cookie jar that stores nothing: organizations share the client."""
     return CookieJar(policy=DefaultCookiePolicy(allowed_domains=[]))
 
 

@@ -1,8 +1,8 @@
-"""From LiteLLM's exceptions to the library's own errors: by class and HTTP status, never by the text.
+"""Translation of LiteLLM's exceptions to the library's own errors: by class and HTTP status, never by the text.
 
-A provider's text may repeat the API key or the texts that were sent, so it is passed on only where it says
-what to mend (a refused call), shortened, and never if a piece of the key is in it. The error is raised
-`from None` for the same reason: a traceback would print the original.
+A provider's text may repeat the API key or the texts that were sent. So the text is passed on only if it says what to
+mend (a refused call), shortened, and never with a piece of the key. For the same reason the error is raised `from
+None`: a traceback would print the original.
 """
 
 import math
@@ -26,7 +26,7 @@ from analytiq.inference.providers.failures import what_failed
 
 
 class Verdict(Enum):
-    """What a class of exceptions means for the call."""
+    """The meaning of a class of exceptions for the call."""
 
     SLOW_DOWN = auto()
     FAILED = auto()
@@ -131,7 +131,7 @@ class _Response(Protocol):
 
 
 def translated(error: Exception, *, model: str, api_key: str | None, use: Use = Use.EMBEDDING) -> AnalytiqError:
-    """The library's error for what a call through LiteLLM raised."""
+    """Return the library's error for an exception of a call through LiteLLM."""
     own = _own_error(error)
     if own is not None:
         return own
@@ -164,7 +164,7 @@ def translated(error: Exception, *, model: str, api_key: str | None, use: Use = 
 
 
 def retry_after_seconds(error: Exception) -> float | None:
-    """The wait that the provider asks for, by its headers `retry-after-ms` or `retry-after`, in seconds."""
+    """Read the provider's wait in seconds from its headers `retry-after-ms` or `retry-after`."""
     headers = _headers(error)
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
@@ -181,7 +181,7 @@ def retry_after_seconds(error: Exception) -> float | None:
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    """The error and what it was made of, the innermost last."""
+    """Return the error and its causes, the innermost last."""
     found: list[BaseException] = []
     seen: BaseException | None = error
     while seen is not None and len(found) < _DEEPEST_CHAIN:
@@ -191,14 +191,14 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def _own_error(error: Exception) -> AnalytiqError | None:
-    """What our own transport raised, from below the libraries that have wrapped it."""
+    """Return our own transport's error, from below the libraries that have wrapped it."""
     return next((seen for seen in _chain(error) if isinstance(seen, AnalytiqError)), None)
 
 
 def _verdict(error: Exception) -> Verdict:
-    """By the status that the provider answered, where it did; the class of LiteLLM's error only refines that.
+    """Judge by the provider's HTTP status, if any; the class of LiteLLM's error only refines that.
 
-    LiteLLM looks for numbers and words in the text: a refused call whose text speaks of "429" becomes its
+    LiteLLM searches the text for numbers and words: a refused call whose text mentions "429" becomes its
     RateLimitError, and would be repeated for ever.
     """
     by_class = _verdict_of_class(error)
@@ -230,7 +230,7 @@ def _may_pass(verdict: Verdict) -> str:
 
 
 def _answer(error: Exception) -> _Response | None:
-    """The provider's own answer: LiteLLM makes answers up for its errors, those below it do not."""
+    """Return the provider's own answer: LiteLLM makes up answers for its errors, errors below it carry none."""
     for seen in reversed(_chain(error)):
         response = getattr(seen, "response", None)
         if not _is_of_litellm(seen) and isinstance(getattr(response, "status_code", None), int):
@@ -239,7 +239,7 @@ def _answer(error: Exception) -> _Response | None:
 
 
 def _is_unreadable(error: Exception) -> bool:
-    """Whether LiteLLM stumbled over the answer, rather than over the way to it."""
+    """Return True if LiteLLM failed on the answer, not on the way to it."""
     below = [seen for seen in _chain(error) if not _is_of_litellm(seen)]
     return _is_of_litellm(error) and bool(below) and isinstance(below[0], _STUMBLES)
 
@@ -255,7 +255,7 @@ def _status(error: Exception) -> int | None:
 
 
 def _headers(error: Exception) -> Mapping[str, str]:
-    """The headers of the provider's answer, by lower-case name."""
+    """Return the headers of the provider's answer, by lower-case name."""
     found: dict[str, str] = {}
     sources = (
         getattr(error, "headers", None),
@@ -281,7 +281,7 @@ def _number(value: str | None) -> float | None:
 def _excerpt(error: Exception, api_key: str | None) -> str:
     """Quote the message of the provider's error, and nothing else of its answer.
 
-    Whatever answers at an address that somebody named may be no provider: its pages are not shown.
+    A server at an address named by a user may be no provider: its pages are not shown.
     """
     text = " ".join("".join(c if c.isprintable() else " " for c in _message(error)).split())
     if not text or (api_key and (api_key[:_KEY_PIECE] in text or api_key[-_KEY_PIECE:] in text)):
@@ -292,7 +292,7 @@ def _excerpt(error: Exception, api_key: str | None) -> str:
 
 
 def _message(error: Exception) -> str:
-    """Return the message in an error's JSON: of OpenAI's form, or of others where the provider's host is known."""
+    """Return the message in an error's JSON: of OpenAI's form, or of others if the provider's host is known."""
     response = _answer(error)
     if not isinstance(response, httpx.Response):
         return ""

@@ -1,4 +1,4 @@
-"""LiteLLM itself: imported late, kept from the network and from the log, asked which provider a model has."""
+"""LiteLLM itself: imported late, kept from the network and from the log, and asked for a model's provider."""
 
 import functools
 import importlib
@@ -24,12 +24,12 @@ OPENAI_BASE = "https://api.openai.com/v1"
 def provider_of(model: str, *, use: Use | None = None, field: str = "embedding_model", examples: str = "") -> str:
     """Return the allowed provider of a model, for example `openai`; `local` for the models of this process.
 
-    The one way from a name that somebody wrote to a call: nothing is called, or asked of LiteLLM, for a name that is
-    an address or whose provider is not allowed. Imports LiteLLM at the first call, which takes about 3 s: call it in a
-    thread, or at start.
+    Every call goes from a user's name through this function: a name that is an address, or whose provider is not
+    allowed, never reaches LiteLLM. LiteLLM is imported at the first call, which takes about 3 s: call it in a thread,
+    or at start.
 
     Raises:
-        InvalidInputError: the name is none, its provider is unknown, not allowed, or does not serve the use.
+        InvalidInputError: the name is invalid, or its provider is unknown, not allowed, or does not serve the use.
     """
     check_model_name(model, field=field)
     prefix, _, name = model.partition("/")
@@ -55,13 +55,13 @@ def provider_of(model: str, *, use: Use | None = None, field: str = "embedding_m
 
 
 def address_for(provider: str, api_base: str | None, use: Use) -> str | None:
-    """Return the address that a call is made with: the address that was set, never one of the environment."""
+    """Return the address of a call: the configured one, never one of the environment."""
     return base_for(provider, api_base, use) or (OPENAI_BASE if provider == "openai" else None)
 
 
 @functools.cache
 def litellm() -> Any:
-    """Import LiteLLM on first use: 2.7 s and 204 MB, which a process that embeds locally does not pay."""
+    """Import LiteLLM on first use: 2.7 s and 204 MB, saved by a process that embeds locally."""
     environment = os.environ  # noqa: TID251  # LiteLLM has no other switch for these, and reads them at import
     forget_credentials_of_providers()
     # Else the import downloads a list of prices, and reads a `.env` file of the working directory.

@@ -1,4 +1,4 @@
-"""Has LiteLLM make every call through the guarded transport, in place of its own clients."""
+"""Routing of all of LiteLLM's calls through the guarded transport, in place of its own clients."""
 
 import importlib
 from typing import Any
@@ -9,7 +9,7 @@ from analytiq.inference.providers.guarded_http import guarded_client, refuse_oth
 
 
 def guard_litellm(module: Any) -> None:
-    """Replace the places where LiteLLM makes its HTTP clients; refuse what goes around them.
+    """Replace LiteLLM's factories of HTTP clients; refuse connections around them.
 
     A test walks all of LiteLLM's providers and fails where a version has another place.
     """

@@ -16,7 +16,7 @@ _TWO_DOTS = ".."
 
 
 def check_model_name(model: str, *, field: str) -> str:
-    """Return the name, if it is one.
+    """Return a valid name unchanged.
 
     Raises:
         InvalidInputError: the name is an address, or has characters or a length that no model's name has.
@@ -27,14 +27,14 @@ def check_model_name(model: str, *, field: str) -> str:
 
 
 def is_model_name(text: str) -> bool:
-    """Return whether a text can be a model's name."""
+    """Return True if a text can be a model's name."""
     if len(text) > LONGEST_MODEL_NAME or not _GRAMMAR.fullmatch(text) or _TWO_DOTS in text:
         return False
     return not any(_is_host(part) for part in text.split("/"))
 
 
 def _is_host(part: str) -> bool:
-    """Return whether a part of a name is an IP address or this machine, with or without a port."""
+    """Return True if a part of a name is an IP address or this machine, with or without a port."""
     lowered = part.lower()
     host = lowered.rpartition(":")[0] if lowered.count(":") == 1 else lowered
     if lowered.startswith(("http:", "https:")) or host == "localhost" or host.endswith(".localhost"):

@@ -41,8 +41,9 @@ class ForecastRequest:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """The counts of a sampled document. `cached_chunks`: found in the cache; `spus`: of none before it, and not
-    in the cache.
+    """The counts of a sampled document.
+
+    `cached_chunks`: found in the cache. `spus`: neither in the cache nor in an earlier document.
     """
 
     characters: int

@@ -1,4 +1,4 @@
-"""Backup and restore: one archive of an organization or of everything.
+"""Backup and restore: one archive of an organization or of the installation.
 
     Backup:  hold ──▶ snapshot (small collections) ──▶ files, texts, vectors, cache ──▶ trailer ──▶ release
     Restore: verify all of it ──▶ hold ──▶ files, texts, hidden knowledge bases, vectors, index, documents

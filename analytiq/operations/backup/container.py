@@ -1,12 +1,12 @@
 """The archive's frames: written and read one at a time, each chained to all before it by SHA-256.
 
-    magic (20 bytes) · format version (u16) · frames
+magic (20 bytes) · format version (u16) · frames
     frame:  kind (1) · stored length (u32) · length before compression (u32) · chained SHA-256 (32) · payload (zstd)
     kinds:  H header · S section · B batch of rows · E end of section · T trailer; all but B are JSON
 
-Numbers are little-endian. A frame's digest covers the one before it, its own kind and lengths, and its payload as
-stored: a frame that was changed, dropped, doubled or moved is told at that frame. The digest guards against damage,
-not against forgery: whoever can write the archive can write its digests.
+Numbers are little-endian. A frame's digest covers the previous frame, its own kind and lengths, and its payload as
+stored: a changed, missing, repeated or moved frame is reported at that frame. The digest guards against damage, not
+against forgery: the author of an archive can also write its digests.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ _FRAME = struct.Struct("<cII32s")
 
 
 class FrameKind(Enum):
-    """What a frame holds."""
+    """The content of a frame."""
 
     HEADER = b"H"
     SECTION = b"S"
@@ -43,7 +43,7 @@ class FrameKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame that was read whole and agrees with its digest; `offset` is where it begins in the file."""
+    """A frame read whole and verified by its digest; `offset` is its start in the file."""
 
     kind: FrameKind
     payload: bytes
@@ -52,7 +52,7 @@ class Frame:
 
 
 class FrameWriter:
-    """Writes frames; flat memory. `chain` is the digest so far."""
+    """A writer of frames with flat memory. `chain` is the digest so far."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -64,7 +64,7 @@ class FrameWriter:
         """Append a frame.
 
         Raises:
-            ValueError: it is larger than MOST_BYTES.
+            ValueError: the frame is larger than MOST_BYTES.
         """
         if len(payload) > MOST_BYTES:
             raise ValueError(f"a frame of {len(payload)} bytes is more than the format allows")
@@ -76,7 +76,7 @@ class FrameWriter:
 
 
 class FrameReader:
-    """Reads frames in order, and refuses the first that is not as it was written."""
+    """A reader of frames in order, which refuses the first damaged one."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -85,10 +85,10 @@ class FrameReader:
         self._offset = 0
 
     def begin(self) -> None:
-        """Read what every archive begins with.
+        """Read the beginning of an archive.
 
         Raises:
-            InvalidInputError: it is no archive, or of a newer format.
+            InvalidInputError: the file is no archive, or of a newer format.
         """
         head = self._stream.read(len(MAGIC) + _VERSION.size)
         if head[: len(MAGIC)] != MAGIC:
@@ -110,15 +110,15 @@ class FrameReader:
         self._offset = len(head)
 
     def resume(self, offset: int, chain: bytes) -> None:
-        """Go on at a frame that was seen before: `chain` is the digest of the frame before it."""
+        """Continue at a frame seen before: `chain` is the digest of the frame before it."""
         self._stream.seek(offset)
         self._offset, self._chain = offset, chain
 
     def read(self) -> Frame | None:
-        """The next frame; None at the end of the file.
+        """Return the next frame; None at the end of the file.
 
         Raises:
-            InvalidInputError: the frame is cut off, or is not what was written.
+            InvalidInputError: the frame is cut off or damaged.
         """
         offset = self._offset
         head = self._stream.read(_FRAME.size)
@@ -141,12 +141,12 @@ class FrameReader:
 
     @property
     def offset(self) -> int:
-        """Bytes read so far: where the next frame begins."""
+        """The bytes read so far, which is the start of the next frame."""
         return self._offset
 
     @property
     def chain(self) -> bytes:
-        """The digest of the frame that was read last."""
+        """The digest of the last frame read."""
         return self._chain
 
     def _decompressed(self, stored: bytes, length: int, offset: int) -> bytes:
@@ -166,7 +166,7 @@ class FrameReader:
 
 
 def damaged(offset: int) -> InvalidInputError:
-    """The archive is not as it was written, from this byte on."""
+    """Return the error of an archive damaged from this byte on."""
     return InvalidInputError(
         f"The archive is damaged at byte {offset}: what is there is not what was written. Nothing was restored; use"
         " another copy.",
@@ -175,7 +175,7 @@ def damaged(offset: int) -> InvalidInputError:
 
 
 def truncated(offset: int) -> InvalidInputError:
-    """The archive has no end."""
+    """Return the error of an archive without an end."""
     return InvalidInputError(
         f"The archive is incomplete: it ends after {offset} bytes, before its trailer. The backup or the copy of it"
         " did not run to its end. Nothing was restored; use another copy.",

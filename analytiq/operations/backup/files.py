@@ -1,4 +1,4 @@
-"""Archives as files: written under another name until they are whole, read from a file or a pipe."""
+"""Archives as files: written under a temporary name until complete, read from a file or a pipe."""
 
 import asyncio
 import os
@@ -30,14 +30,14 @@ async def write_file(
     *,
     on_step: OnStep = ignore,
 ) -> Made:
-    """Make an archive at `path`, or on standard output for PIPE, and remember it with its organizations.
+    """Write an archive to `path`, or to standard output for PIPE, and record it for its organizations.
 
-    It is `{path}.part` until it is whole and on the disk; where making it fails, that is removed. A process that is
-    killed leaves it, without a trailer, and nobody takes it for an archive.
+    The file is named `{path}.part` until it is complete and on the disk; a failure removes it. A killed process leaves
+    it, without a trailer, so that no restore accepts it.
 
     Raises:
-        ConflictError: there is a file of that name.
-        InvalidInputError: nothing can be written there.
+        ConflictError: a file of that name exists.
+        InvalidInputError: the path is not writable.
     """
     backup = Backup(connection)
     header = await backup.header(organization_ids)
@@ -63,7 +63,7 @@ async def _write(backup: Backup, path: Path, organization_ids: Sequence[str] | N
 
 
 async def verify_file(path: Path, *, on_step: OnStep = ignore) -> Contents:
-    """Read an archive through; see `analytiq.operations.backup.verification.verify`."""
+    """Verify an archive; see `analytiq.operations.backup.verification.verify`."""
     with opened(path) as (stream, byte_size):
         return await verified(stream, on_step=on_step, total_bytes=byte_size)
 
@@ -79,12 +79,12 @@ async def restore_file(
 
 @contextmanager
 def opened(path: Path) -> Generator[tuple[BinaryIO, int]]:
-    """An archive to be read, and its length in bytes.
+    """Open an archive for reading, with its length in bytes.
 
-    One from a pipe is first written to a temporary file: it is read through before anything is touched.
+    A pipe is first written to a temporary file: an archive is verified before anything is restored.
 
     Raises:
-        InvalidInputError: there is no such file, or it cannot be read.
+        InvalidInputError: the file is missing, or not readable.
     """
     try:
         if path == PIPE:

@@ -1,4 +1,4 @@
-"""Holds an organization while the block runs, so that nothing of it is deleted physically."""
+"""Retention hold on an organization during a block: none of its data is deleted physically."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -14,20 +14,20 @@ log = structlog.get_logger(__name__)
 
 
 class Hold:
-    """A hold that is renewed in the background; `require` tells where it was lost."""
+    """A hold that is renewed in the background; `require` raises after its loss."""
 
     def __init__(self) -> None:
         self._is_lost = False
 
     def lose(self) -> None:
-        """It has run out."""
+        """Mark the hold as expired."""
         self._is_lost = True
 
     def require(self) -> None:
-        """Go on only while the hold has never run out.
+        """Continue only while the hold has never expired.
 
         Raises:
-            TransientError: it has: this process, or the database, did nothing for two minutes.
+            TransientError: the hold has expired: this process, or the database, did nothing for two minutes.
         """
         if self._is_lost:
             raise TransientError(
@@ -39,7 +39,7 @@ class Hold:
 
 @asynccontextmanager
 async def holding(holds: BackupHoldRepository, organization_id: str, *, reason: str) -> AsyncGenerator[Hold]:
-    """Hold the organization; call `require` before what was read or written is relied on."""
+    """Hold the organization; call `require` before relying on rows read or written."""
     hold_id = await holds.take(organization_id, reason=reason)
     hold = Hold()
     renewal = asyncio.create_task(_renew(holds, organization_id, hold_id, hold))

@@ -1,4 +1,4 @@
-"""Writes an archive: of one organization, of several, or of everything."""
+"""Writer of archives: of one organization, of several, or of the installation."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """An archive that was written to its end."""
+    """An archive written to its end."""
 
     header: ArchiveHeader
     trailer: ArchiveTrailer
@@ -77,20 +77,20 @@ class _Totals:
 
 
 class Backup:
-    """Makes archives beside a running system."""
+    """Maker of archives beside a running system."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
         self._holds = BackupHoldRepository(connection)
 
     async def make(self, stream: BinaryIO, organization_ids: Sequence[str] | None, *, on_step: OnStep = ignore) -> Made:
-        """Write an archive of these organizations; None: of everything, with access tokens and encrypted keys.
+        """Write an archive of these organizations; None: of the installation, with access tokens and encrypted keys.
 
-        Each organization is consistent in itself: as it was at one moment during the backup.
+        Each organization is consistent in itself: the archive shows it at one moment during the backup.
 
         Args:
             stream: written in order and never sought, so that it may be a pipe.
-            organization_ids: whose data.
+            organization_ids: the organizations of the archive.
             on_step: called after each batch.
 
         Raises:
@@ -113,11 +113,11 @@ class Backup:
         return made
 
     async def header(self, organization_ids: Sequence[str] | None) -> ArchiveHeader:
-        """How an archive of these organizations would begin now.
+        """Return the header of an archive of these organizations begun now.
 
         Raises:
             NotFoundError: there is no such organization.
-            InvalidInputError: there is none at all.
+            InvalidInputError: there are no organizations.
         """
         return await self._header_of(ArchiveSource(self._connection), organization_ids)
 
@@ -148,7 +148,7 @@ class Backup:
 
 
 class _Writing:
-    """Turns pieces into sections, one frame being compressed and written while the next is read."""
+    """Conversion of pieces to sections, compressing and writing one frame while the next is read."""
 
     def __init__(self, stream: BinaryIO, header: ArchiveHeader, on_step: OnStep) -> None:
         self._frames = FrameWriter(stream)
@@ -162,7 +162,7 @@ class _Writing:
         self._frames.write(FrameKind.HEADER, header.model_dump_json().encode())
 
     async def take(self, pieces: AsyncGenerator[Piece, None], organization_id: str | None) -> None:
-        """Write what belongs to an organization, or to none."""
+        """Write the pieces of an organization, or of none."""
         try:
             async for piece in pieces:
                 key = SectionKey(collection=piece.collection, organization_id=organization_id, kb_id=piece.kb_id)
@@ -224,7 +224,7 @@ class _Writing:
 
 
 def _keys_of(addresses: Sequence[str]) -> KeysOf:
-    """The keys that chunks may have in the cache shared by all, at well-known servers and at each of `addresses`."""
+    """Return the possible shared-cache keys of chunks, at well-known servers and at each of `addresses`."""
 
     def keys(kb: KbOfSnapshot, hashes: Sequence[str]) -> list[str]:
         return [

@@ -1,4 +1,4 @@
-"""How far a backup or a restore is, for whoever watches."""
+"""Progress of a backup or a restore, for its watcher."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What has been done so far. `total_bytes` is None where nobody can know it before the end."""
+    """The work done so far. `total_bytes` is None while the total is unknown."""
 
     what: str
     rows: int
@@ -18,5 +18,5 @@ OnStep = Callable[[Step], None]
 
 
 def ignore(step: Step) -> None:
-    """Nobody watches."""
+    """Report to no watcher."""
     del step

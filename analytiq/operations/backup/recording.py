@@ -1,4 +1,4 @@
-"""Remembers each backup and restore where the people of its organization can see it."""
+"""Records of backups and restores, for the people of their organizations."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -25,7 +25,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class Recording:
-    """What a backup that runs tells of itself, once it is whole."""
+    """The results of a running backup, recorded once it is complete."""
 
     byte_size: int | None = None
     sha256: str | None = None
@@ -37,9 +37,9 @@ class Recording:
 async def recording(
     connection: MongoConnection, header: ArchiveHeader, *, command: str, path: Path
 ) -> AsyncGenerator[Recording]:
-    """Remember a backup of the header's organizations: from its beginning, and how the block ends.
+    """Record a backup of the header's organizations: its beginning, and the outcome of the block.
 
-    Each organization is told of its own rows only, and of the archive's size only where the archive holds no other.
+    Each organization sees its own rows only, and the archive's size only if the archive contains no other.
     """
     rows = BackupRecordRepository(connection)
     records = [
@@ -74,10 +74,10 @@ async def recording(
 
 
 class RestoreRecording:
-    """Remembers how a restore of one organization of an archive ends.
+    """The record of a restore of one organization of an archive.
 
-    One that is done, with the organization that came of it; one that failed, with the organization that the archive
-    is of, where that is there: nobody could look at an organization that did not come back.
+    A success is recorded with the restored organization. A failure is recorded with the archive's organization if it
+    exists: records of a missing organization are visible to no one.
     """
 
     def __init__(
@@ -90,11 +90,11 @@ class RestoreRecording:
         self._started_at = clock.now()
 
     async def done(self, organization_id: str) -> None:
-        """It can be seen by its people."""
+        """Record the success for the organization's people."""
         await self._keep(organization_id, BackupOutcome.DONE)
 
     async def failed(self, error: BaseException) -> None:
-        """It did not come back, or not yet."""
+        """Record the failure."""
         try:
             is_there = await OrganizationRepository(self._connection).get(self._source_organization_id) is not None
         except DatabaseError:
@@ -163,7 +163,7 @@ async def _keep_alive(rows: BackupRecordRepository, records: Sequence[BackupReco
 
 
 def _failure(error: BaseException, path: Path = Path()) -> tuple[str, str]:
-    """Code and reason, as the organization's people may read them: where the operator keeps archives, they may not."""
+    """Return the code and reason for the organization's people, without the operator's archive paths."""
     known = translate(error) if isinstance(error, DatabaseError) else error
     if isinstance(known, AnalytiqError):
         return known.code, known.detail.replace(f"{path.parent}/", "") if path.name else known.detail

@@ -1,4 +1,4 @@
-"""Brings an archive back beside a running system, or nothing of it."""
+"""Restore of an archive beside a running system, complete or not at all."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -49,13 +49,13 @@ AT_ACTIVATION = ("organizations", "kb_epochs")
 
 @dataclass(frozen=True, slots=True)
 class RestoreOptions:
-    """How to restore.
+    """Options of a restore.
 
     Attributes:
-        organization_ids: which of the archive's organizations; None: all, and what is the installation's.
-        is_fresh: under fresh ids, as a new organization beside whatever there is. Access tokens are left out.
+        organization_ids: organizations of the archive to restore; None: all, and the installation's data.
+        is_fresh: restore under fresh ids, as a new organization. Access tokens are left out.
         name: another name for the (only) organization.
-        allows_erased: also what was erased after the archive was made.
+        allows_erased: restore data erased after the archive was made, too.
     """
 
     organization_ids: tuple[str, ...] | None = None
@@ -66,7 +66,7 @@ class RestoreOptions:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """An organization that was brought back, its id in this database, its documents that were erased since."""
+    """A restored organization, its id in this database, and its documents erased since the backup."""
 
     source_organization_id: str
     organization_id: str
@@ -75,7 +75,7 @@ class Restored:
 
 
 class Restore:
-    """Restores verified archives."""
+    """Restorer of verified archives."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
@@ -86,11 +86,11 @@ class Restore:
         self._jobs = JobRepository(connection)
 
     async def check(self, contents: Contents, options: RestoreOptions) -> list[ArchivedOrganization]:
-        """Which organizations would be restored, without touching anything.
+        """Return the organizations that a restore would bring back; change nothing.
 
         Raises:
-            InvalidInputError: the archive does not hold what is asked for.
-            ConflictError: an organization is there already, is being erased, or was erased since.
+            InvalidInputError: the archive lacks a requested organization.
+            ConflictError: an organization exists, is being erased, or was erased since.
         """
         chosen = await self._chosen(contents, options)
         for organization in chosen:
@@ -100,21 +100,21 @@ class Restore:
     async def restore(
         self, stream: BinaryIO, contents: Contents, options: RestoreOptions, *, on_step: OnStep = ignore
     ) -> list[Restored]:
-        """Restore, one organization after the other; each becomes visible as a whole, or not at all.
+        """Restore one organization after the other; each becomes visible as a whole, or not at all.
 
-        After a crash, the same call goes on where it stopped. After an error that repeating would not mend, what
-        was inserted of that organization is removed again.
+        After a crash, the same call continues the restore. After a permanent error, the rows inserted for that
+        organization are removed again.
 
         Args:
             stream: the archive, as `verify` has read it; it is sought.
-            contents: what `verify` has answered.
+            contents: the result of `verify`.
             options: see there.
             on_step: called after each batch.
 
         Raises:
-            ConflictError: see `check`; or an id is taken by something else.
+            ConflictError: see `check`; or an id is taken by another row.
             InvalidInputError: the archive contradicts itself.
-            TransientError: the database went away; run it again.
+            TransientError: the connection to the database was lost; run it again.
         """
         progress = _Progress(contents, on_step)
         chosen = await self.check(contents, options)
@@ -279,7 +279,7 @@ class Restore:
             )
 
     async def _undo(self, run: RestoreRun, reason: AnalytiqError) -> None:
-        """Remove what was inserted; the organization had nothing before, so that all that is there is ours."""
+        """Remove the inserted rows; the organization had none before, so that all its rows are ours."""
         if not await self._restores.renew(run):
             return  # somebody else's by now, or ended before anything was inserted
         options = ErasureOptions(ledger=LedgerFate.DELETE)
@@ -291,7 +291,7 @@ class Restore:
         log.warning("restore.undone", organization_id=run.organization_id, code=reason.code)
 
     async def _rekey(self) -> Rekey:
-        """How an embedding of a scope of its own gets the key of another: by finding out what its key was made of."""
+        """Give an embedding of one scope the key of another, by finding the parts that its key was made of."""
         endpoints = ["", *await ArchiveSource(self._connection).own_addresses()]
 
         def rekey(embedding: EmbeddingIdentity, scope: str) -> str | None:
@@ -335,7 +335,7 @@ class Restore:
 
 
 class _Progress:
-    """Adds up what has been restored."""
+    """A sum of the restored rows."""
 
     def __init__(self, contents: Contents, on_step: OnStep) -> None:
         self._on_step = on_step
@@ -344,14 +344,14 @@ class _Progress:
         self._byte_size = 0
 
     def add(self, collection: str, rows: int, byte_size: int) -> None:
-        """Some more."""
+        """Add restored rows."""
         self._rows += rows
         self._byte_size += byte_size
         self._on_step(Step(f"restoring {collection}", self._rows, self._byte_size, self._total))
 
 
 async def verified(stream: BinaryIO, *, on_step: OnStep = ignore, total_bytes: int | None = None) -> Contents:
-    """As `verify`, in a thread."""
+    """Verify in a thread."""
     return await asyncio.to_thread(verify, stream, on_step=on_step, total_bytes=total_bytes)
 
 
@@ -362,7 +362,7 @@ async def _read(stream: BinaryIO, section: Section) -> AsyncGenerator[Frame, Non
 
 
 def _ordered(contents: Contents, organization_id: str) -> list[Section]:
-    """The organization's sections in the order of restoring."""
+    """Return the organization's sections in the order of restoring."""
 
     def place(section: Section) -> int:
         name = section.key.collection
@@ -373,7 +373,7 @@ def _ordered(contents: Contents, organization_id: str) -> list[Section]:
 
 
 def _work_of_archive(organization_id: str, kb_ids: Sequence[str], prompt_ids: Sequence[str]) -> list[JobRequest]:
-    """What is not in the archive: jobs that first indexing and runs wait for, and the indexes of a search server."""
+    """Request the work missing from the archive: first indexing, runs, and the indexes of a search server."""
     first = [kb_changed(organization_id, kb_id) for kb_id in kb_ids]
     return first + [resuming_request(organization_id, prompt_id) for prompt_id in prompt_ids]
 

@@ -1,4 +1,4 @@
-"""Reads an archive through, before anything is touched: whole, undamaged, and about what it says it is about."""
+"""Verification of an archive before a restore: complete, undamaged, and consistent with its header."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ Model = TypeVar("Model", bound=Stored)
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Where a section's first batch begins, and the digest of the frame before it."""
+    """The start of a section's first batch, and the digest of the frame before it."""
 
     key: SectionKey
     offset: int
@@ -30,7 +30,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """An archive that is whole and undamaged."""
+    """A complete and undamaged archive."""
 
     header: ArchiveHeader
     trailer: ArchiveTrailer
@@ -40,10 +40,10 @@ class Contents:
 
 
 def verify(stream: BinaryIO, *, on_step: OnStep = ignore, total_bytes: int | None = None) -> Contents:
-    """Read every frame and check every digest and count; blocks, for as long as reading takes.
+    """Read every frame and check every digest and count; blocks for the whole reading.
 
     Raises:
-        InvalidInputError: it is no archive, damaged, incomplete, of a newer format, or contradicts itself.
+        InvalidInputError: the file is no archive, damaged, incomplete, of a newer format, or contradicts itself.
     """
     reader = FrameReader(stream)
     reader.begin()
@@ -77,7 +77,7 @@ def verify(stream: BinaryIO, *, on_step: OnStep = ignore, total_bytes: int | Non
 
 
 def batches(stream: BinaryIO, section: Section) -> Generator[Frame]:
-    """The batches of a section of a verified archive, checked once more: the file may have changed meanwhile."""
+    """Yield the batches of a verified section, checked once more: the file may have changed since."""
     reader = FrameReader(stream)
     reader.resume(section.offset, section.chain)
     while True:

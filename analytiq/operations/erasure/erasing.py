@@ -1,4 +1,4 @@
-"""The steps of an erasure; each may be repeated, so that a killed process costs nothing but time."""
+"""Steps of an erasure; each may be repeated, so that a killed process costs only time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,14 +33,14 @@ LOOK_AGAIN_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Not done yet: call again after `seconds`."""
+    """A request to call again after `seconds`."""
 
     seconds: float
     reason: str
 
 
 class Erasing:
-    """Does what a row of `erasures` says; the caller has its lease."""
+    """Executor of a row of `erasures`; the caller holds its lease."""
 
     def __init__(
         self,
@@ -63,11 +63,11 @@ class Erasing:
         self._settings = settings
 
     async def advance(self, erasure: Erasure) -> Wait | None:
-        """Go as far as possible now; None once it is proved that nothing is left.
+        """Run every step that is possible now; return None once the absence of rows is proved.
 
         Raises:
             RateLimitedError: a backup or a restore holds the organization.
-            LeaseLostError: another process goes on with it.
+            LeaseLostError: another process continues the erasure.
         """
         match erasure.kind:
             case ErasureKind.ORGANIZATION:
@@ -86,7 +86,7 @@ class Erasing:
         return None
 
     async def entomb(self, erasure: Erasure) -> Erasure:
-        """Close the organization: from now on no token opens it, and nobody sees it. Whatever else is there follows."""
+        """Close the organization: its tokens stop working, and it becomes invisible. Its data follow."""
         kb_ids = await self._tenants.kb_ids(erasure.organization_id)
         changes = {
             "state": ErasureState.ERASING.value,
@@ -185,7 +185,7 @@ class Erasing:
         return Wait(LOOK_AGAIN_SECONDS * min(erasure.looks + 1, 15), "workers are removing what hangs on them")
 
     async def _hurry(self, erasure: Erasure, document_ids: Sequence[str]) -> None:
-        """Ask for what is still to be done; that also wakes jobs that were given up, and sweeps without delay."""
+        """Request the remaining deletions; this also wakes failed jobs, and sweeps without delay."""
         organization_id = erasure.organization_id
         replaced = await self._tenants.superseded_of(organization_id, document_ids)
         await self._jobs.enqueue([sweep_request(item, delay_seconds=0.0) for item in replaced])

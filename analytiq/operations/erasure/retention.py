@@ -1,4 +1,4 @@
-"""Deletes documents, and runs of prompts, that are older than their organization keeps them; off unless it says so."""
+"""Retention: deletes an organization's documents and prompt runs by age; off by default."""
 
 from datetime import timedelta
 
@@ -18,14 +18,14 @@ BOUND = 1000
 
 
 class Retention:
-    """What is kept for how long."""
+    """The retention periods of organizations."""
 
     def __init__(self, rows: RetentionRepository, documents: Documents) -> None:
         self._rows = rows
         self._documents = documents
 
     async def set_days(self, organization_id: str, days: int | None) -> None:
-        """Keep the organization's documents for so many days after the upload of their file; None: for good.
+        """Keep the organization's documents for a number of days after the upload of their file; None: without end.
 
         Raises:
             InvalidInputError: less than a day, or more than a century.

@@ -1,4 +1,4 @@
-"""Takes requests to erase, answers how far they are, and sees to it that each comes to its end."""
+"""Erasure service: takes requests, reports their progress, and completes each of them."""
 
 import asyncio
 from collections.abc import Callable
@@ -78,13 +78,13 @@ class Erasures:
         is_dry_run: bool = False,
         reason: str | None = None,
     ) -> Erasure:
-        """Close an organization at once and have everything of it erased; what a killed restore left counts as one.
+        """Close an organization at once and request its erasure; the remains of a killed restore count as one.
 
-        A dry run closes and erases nothing: its `counts` are what would go.
+        A dry run changes nothing: its `counts` are the rows to delete.
 
         Raises:
-            NotFoundError: there is nothing of such an organization.
-            ConflictError: it is being erased already.
+            NotFoundError: the organization has no rows.
+            ConflictError: the organization is already being erased.
         """
         kb_ids = await self._tenants.kb_ids(organization_id)
         exists = await self._organizations.get(organization_id) is not None
@@ -117,11 +117,11 @@ class Erasures:
         is_dry_run: bool = False,
         reason: str | None = None,
     ) -> Erasure:
-        """Have the documents that fit, and were uploaded until now, erased.
+        """Request the erasure of the selected documents uploaded until now.
 
         Raises:
             NotFoundError: no such organization.
-            InvalidInputError: nothing is selected by anything, or too many are.
+            InvalidInputError: the request selects nothing, or too many documents.
         """
         organization = await self._require_organization(organization_id)
         if selection == DocumentSelection():
@@ -159,10 +159,10 @@ class Erasures:
         is_dry_run: bool = False,
         reason: str | None = None,
     ) -> Erasure:
-        """Have the cached embeddings of the organization's own scope erased.
+        """Request the erasure of the cached embeddings of the organization's own scope.
 
-        Also those in the cache shared by all that it paid for, if `includes_shared`. Vectors of knowledge bases
-        stay; a text that is embedded again is charged again.
+        With `includes_shared`, also erase those in the shared cache that it paid for. Vectors of knowledge bases stay;
+        a text embedded again is charged again.
         """
         await self._require_organization(organization_id)
         fate = CacheFate.DELETE if includes_shared else CacheFate.ANONYMIZE
@@ -179,7 +179,7 @@ class Erasures:
         return erasure
 
     async def get(self, erasure_id: str, *, organization_id: str | None = None) -> Erasure:
-        """The erasure with this id, of the organization or (for operators) of any.
+        """Return the erasure with this id, of the organization or (for operators) of any.
 
         Raises:
             NotFoundError: there is none.
@@ -193,11 +193,11 @@ class Erasures:
         return erasure
 
     async def page(self, organization_id: str | None, *, skip: int, limit: int) -> tuple[list[Erasure], int]:
-        """A page of erasures, latest first, and how many there are."""
+        """Return a page of erasures, latest first, and the total count."""
         return await self._rows.page(organization_id, skip=skip, limit=limit)
 
     async def handle(self, running: RunningJob) -> None:
-        """Go on with an erasure, as a job; one that has to wait comes back later, which is not held against it."""
+        """Continue an erasure as a job; a wait postpones the job, and costs no attempt."""
         erasure_id = running.job.subject.erasure_id
         if erasure_id is None:
             raise ValueError("an erasure's job names it")
@@ -206,10 +206,10 @@ class Erasures:
             raise RateLimitedError(wait.reason, retry_after=wait.seconds, code="erasure_waits")
 
     async def run(self, erasure_id: str, *, on_wait: OnWait | None = None) -> Erasure:
-        """Go on with an erasure until it is done.
+        """Continue an erasure to its end.
 
         Raises:
-            AnalytiqError: it cannot be gone on with; a worker tries again later.
+            AnalytiqError: the erasure cannot continue now; a worker tries again later.
         """
         while True:
             try:
@@ -223,7 +223,7 @@ class Erasures:
             await asyncio.sleep(wait.seconds)
 
     async def keep_up(self) -> None:
-        """Ask again for what no process works on, and erase again what has come back; for the reconciler."""
+        """Request abandoned erasures again, and erase reappeared rows; for the reconciler."""
         for erasure in await self._rows.left_behind():
             await self._ask(erasure)
         for erasure in await self._rows.watched_since(clock.now() - timedelta(days=WATCH_DAYS)):
@@ -252,7 +252,7 @@ class Erasures:
             await asyncio.shield(self._rows.let_go(erasure, failure))
 
     async def _ask(self, erasure: Erasure) -> None:
-        """A job that goes on with it. Not of the organization, whose jobs go, and whose history would come back."""
+        """Enqueue a job outside the organization, whose jobs are deleted and whose history would come back."""
         request = JobRequest(
             kind=JobKind.ERASE,
             organization_id="",
@@ -276,7 +276,7 @@ class Erasures:
 
 
 def new_erasures(connection: MongoConnection, documents: Documents, settings: ErasureSettings) -> Erasures:
-    """Put together on a connection."""
+    """Build the service on a connection."""
     rows = ErasureRepository(connection)
     tenants = TenantRows(connection)
     organizations = OrganizationRepository(connection)

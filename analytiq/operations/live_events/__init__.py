@@ -1,1 +1,1 @@
-"""What changes in an organization, told to whoever watches: one change stream for all of a process's watchers."""
+"""Live events: the changes of an organization, from one change stream for all of a process's watchers."""

@@ -1,4 +1,4 @@
-"""What watchers are told, and what of it a slow one still has to be told."""
+"""Events for watchers, and the backlog of a slow one."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class EventName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """The state that something is in now; of what is gone there is an id only."""
+    """The present state of a row; of a deleted row, an id only."""
 
     name: EventName
     organization_id: str = ""
@@ -42,13 +42,13 @@ MOST_UNTOLD = 1_000
 
 
 class Untold:
-    """What a watcher has still to be told; of each thing its latest state only, so that memory is bounded."""
+    """A watcher's unread events; only the latest state of each row, so that memory is bounded."""
 
     def __init__(self) -> None:
         self._events: dict[tuple[str, str], Event] = {}
 
     def add(self, events: Iterable[Event]) -> None:
-        """Put in what has happened; a reset takes the place of all that went before."""
+        """Add an event; a reset replaces all earlier ones."""
         for event in events:
             if event.name is EventName.RESET or len(self._events) >= MOST_UNTOLD:
                 self._events = {("", ""): RESET}
@@ -58,6 +58,6 @@ class Untold:
             self._events[subject] = event
 
     def take(self) -> list[Event]:
-        """Take out everything, in order."""
+        """Remove and return all events, in order."""
         taken, self._events = list(self._events.values()), {}
         return taken

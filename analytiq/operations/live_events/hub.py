@@ -1,4 +1,4 @@
-"""One change stream for all watchers of a process: opened for the first of them, closed some time after the last."""
+"""The one change stream of a process: opened for the first watcher, closed some time after the last."""
 
 import asyncio
 from collections import deque
@@ -43,7 +43,7 @@ OPENING_SECONDS = 5.0
 
 
 class Watching:
-    """Watchers of organizations, and what keeps them told; used from one event loop."""
+    """The watchers of organizations and their change stream; used from one event loop."""
 
     def __init__(self, changes: ChangeStreamRepository, reading: Reading, settings: WatchingSettings) -> None:
         self._changes = changes
@@ -70,16 +70,16 @@ class Watching:
         after: ChangeMoment | None = None,
         ends_at: datetime | None = None,
     ) -> Watcher:
-        """A new watcher, which has its first event; it is one as long as somebody holds it.
+        """Return a new watcher with its first event; it is registered while referenced.
 
         Args:
-            organization_id: whose changes it is told.
-            depends_on: ids of the rows that the right to watch comes from; see `Watcher.check`.
-            after: the place up to which it was told on another connection.
-            ends_at: when the right to watch expires.
+            organization_id: the organization to watch.
+            depends_on: ids of the rows that grant the right to watch; see `Watcher.check`.
+            after: the position reached on an earlier connection.
+            ends_at: the expiry of the right to watch.
 
         Raises:
-            RateLimitedError: the organization has as many watchers as it may have.
+            RateLimitedError: the organization has its maximum of watchers.
         """
         watchers = self._watchers.setdefault(organization_id, WeakSet())
         if len(watchers) >= self._settings.max_connections:
@@ -105,7 +105,7 @@ class Watching:
         return watcher
 
     def leave(self, watcher: Watcher) -> None:
-        """The watcher's connection has ended."""
+        """Remove a watcher whose connection has ended."""
         watchers = self._watchers.get(watcher.organization_id)
         if watchers is not None:
             watchers.discard(watcher)
@@ -113,13 +113,13 @@ class Watching:
                 del self._watchers[watcher.organization_id]
 
     def begin_closing(self) -> None:
-        """End all connections: a server that stops waits for them otherwise."""
+        """End all connections: a stopping server would wait for them."""
         self._is_closing = True
         for watcher in self._all():
             watcher.end()
 
     async def close(self) -> None:
-        """End everything."""
+        """Stop the stream and all background work."""
         self.begin_closing()
         if self._running is not None:
             self._running.cancel()
@@ -135,9 +135,9 @@ class Watching:
             pass
 
     def _greeting(self, organization_id: str, after: ChangeMoment | None) -> tuple[Event, ChangeMoment]:
-        """What a watcher is told first, and where it is then.
+        """Choose a watcher's first event and position.
 
-        What it has missed is read and told like what happens now, to the others too: they are told a state once more.
+        Missed changes are read and sent like present ones, to the other watchers too: those receive a state twice.
         """
         if not self._stands.is_set():
             return RESET, self._position
@@ -173,7 +173,7 @@ class Watching:
             telling.cancel()
 
     async def _follow(self) -> None:
-        """Receive changes until nobody has watched for a while."""
+        """Receive changes until no one has watched for a while."""
         loop = asyncio.get_running_loop()
         start = await self._changes.now()
         watched_at = loop.time()
@@ -214,7 +214,7 @@ class Watching:
             self._has_pending.set()
 
     async def _tell(self) -> None:
-        """Read what changed, again and again, and tell it."""
+        """Read changed rows in a loop, and send their events."""
         while True:
             await self._has_pending.wait()
             await asyncio.sleep(GATHER_SECONDS)
@@ -253,7 +253,7 @@ class Watching:
             watcher.tell([event], self._position)
 
     def _forget(self) -> None:
-        """Without a stream nothing is remembered, and nobody knows what they miss."""
+        """Drop the position: without a stream, missed changes are unknown."""
         self._stands.clear()
         self._floor = None
         self._remembered.clear()

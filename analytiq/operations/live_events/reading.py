@@ -1,4 +1,4 @@
-"""Reads what changed rows have become, for the organizations that somebody watches."""
+"""Reader of changed rows, for the watched organizations."""
 
 from collections.abc import Collection, Mapping
 
@@ -17,7 +17,7 @@ Changed = Mapping[ChangeKey, str | None]
 
 
 class Reading:
-    """Turns keys into events. Whose a row is, the row says: never who asks."""
+    """Conversion of keys to events. The row itself names its organization, never the caller."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Reading:
         self._standings = standings
 
     async def events(self, changed: Changed, organization_ids: Collection[str]) -> list[Event]:
-        """What there is to tell these organizations, jobs last."""
+        """Return the events for these organizations, jobs last."""
         documents = await self._of_documents(_only(changed, ChangeKind.DOCUMENT), organization_ids)
         bases = await self._of_knowledge_bases(_only(changed, ChangeKind.KNOWLEDGE_BASE), organization_ids)
         jobs = await self._of_jobs(_only(changed, ChangeKind.JOB), organization_ids, documents)

@@ -1,4 +1,4 @@
-"""One connection that watches an organization."""
+"""A connection that watches an organization."""
 
 import asyncio
 import math
@@ -13,12 +13,12 @@ from analytiq.operations.live_events.events import Event, Untold
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What there is to tell now; nothing at all is a sign of life.
+    """The events to send now; an empty batch is a heartbeat.
 
     Attributes:
         events: in order.
-        position: where the watcher is once it has read all of them.
-        must_check: whoever watches has to show anew that they may, before they are told.
+        position: the watcher's position after reading all of them.
+        must_check: the right to watch has to be checked again before sending.
     """
 
     events: list[Event]
@@ -27,9 +27,9 @@ class Batch:
 
 
 class Watcher:
-    """Gathers what its organization's watcher has still to be told; used from one event loop.
+    """A collector of unread events of its organization; used from one event loop.
 
-    `depends_on` are the ids of the rows that its right to watch comes from; at `ends_at` that right expires.
+    `depends_on` are the ids of the rows that grant the right to watch; the right expires at `ends_at`.
     """
 
     def __init__(
@@ -53,37 +53,37 @@ class Watcher:
         self._is_over = False
 
     def rest_on(self, depends_on: Iterable[str], ends_at: datetime | None) -> None:
-        """Note what the right to watch comes from now."""
+        """Set the rows that grant the right to watch."""
         self.depends_on = frozenset({self.organization_id, *depends_on})
         self._ends_at = ends_at
 
     def greet(self, event: Event, position: ChangeMoment) -> None:
-        """Its first event, in the place of whatever was told before."""
+        """Set the first event, replacing all earlier ones."""
         self._untold.take()
         self.tell([event], position)
 
     def tell(self, events: Iterable[Event], position: ChangeMoment) -> None:
-        """Put in what has happened."""
+        """Add events."""
         self._untold.add(events)
         self._position = position
         self._news.set()
 
     def note_position(self, position: ChangeMoment) -> None:
-        """Nothing up to there concerned it: it is told with the next sign of life."""
+        """Advance past irrelevant changes; the next heartbeat carries the position."""
         self._position = position
 
     def check(self) -> None:
-        """Something that its right comes from has changed."""
+        """Request a new check of the right to watch, after a change of a row that grants it."""
         self._must_check = True
         self._news.set()
 
     def end(self) -> None:
-        """The process stops: the connection ends, and its reader comes back to another one."""
+        """End the connection of a stopping process; its reader reconnects to another one."""
         self._is_over = True
         self._news.set()
 
     async def batches(self) -> AsyncGenerator[Batch]:
-        """What there is to tell, as it comes; ends when the process stops."""
+        """Yield events as they come, until the process stops."""
         loop = asyncio.get_running_loop()
         checked_at = loop.time()
         while not self._is_over:
@@ -100,5 +100,5 @@ class Watcher:
             yield Batch(self._untold.take(), self._position, must_check)
 
     def _seconds_left(self) -> float:
-        """Return how long the right to watch lasts, at least 0."""
+        """Return the remaining seconds of the right to watch, at least 0."""
         return math.inf if self._ends_at is None else max(0.0, (self._ends_at - clock.now()).total_seconds())

@@ -1,4 +1,4 @@
-"""The port of every retrieval backend."""
+"""Port of every retrieval backend."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Feeds the keyword indexes of this process from commits, so that no search has to begin an index."""
+"""Feeder of this process's keyword indexes: follows commits, so that no search starts an index."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ AT_ONCE = 2
 
 
 class KeywordFeeder:
-    """Follows the commits to all knowledge bases; what it misses, the next commit or search makes up for."""
+    """Follower of the commits to all knowledge bases; the next commit or search makes up for a missed one."""
 
     def __init__(self, backends: Backends, knowledge_bases: KnowledgeBaseRepository, epochs: EpochRepository) -> None:
         self._backends = backends

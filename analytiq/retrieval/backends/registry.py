@@ -75,7 +75,7 @@ def filters_stored_chunks(name: str) -> bool:
 async def choose(indexes: SearchIndexes, settings: SearchSettings) -> BackendChoice:
     """Pick the backend of new knowledge bases from the setting, else by what MongoDB supports.
 
-    A search server that exists and does not answer is waited for: its knowledge bases do not fit into memory.
+    If a search server exists and does not answer, wait for it: its knowledge bases do not fit into memory.
 
     Raises:
         InvalidInputError: the setting names an unknown backend, or MongoDB's own search, which the server lacks.
@@ -123,8 +123,8 @@ async def open_backends(rows: Repositories, settings: Settings) -> "Backends":
 class Backends:
     """The backends of one process, each created when a knowledge base first needs it.
 
-    A knowledge base keeps the backend that it was made for. MongoDB has the rows of all, so the local backend serves
-    those whose own is not available, and all of them where the setting says `local`.
+    A knowledge base keeps the backend it was created for. MongoDB has the rows of all, so the local backend also serves
+    knowledge bases whose own backend is not available, and all of them under the setting `local`.
     """
 
     def __init__(self, choice: BackendChoice, rows: Repositories, settings: Settings) -> None:
@@ -141,7 +141,7 @@ class Backends:
 
     @property
     def has_keywords(self) -> bool:
-        """Whether this installation searches by keywords."""
+        """True if this installation has keyword search."""
         return self._settings.lexical.is_enabled
 
     def of(self, knowledge_base: KnowledgeBase) -> RetrievalBackend:

@@ -1,4 +1,4 @@
-"""Literals of a filter against the declared types of metadata; other fields are as they are."""
+"""Conversion of a filter's literals to the declared types of metadata; undeclared fields stay unchanged."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,12 +23,12 @@ _Read = Callable[[FilterValue], FilterValue]
 
 
 def with_declared_types(tree: Filter, types: FieldTypes) -> Filter:
-    """The same filter, its literals of declared fields written as documents' values are kept.
+    """Convert the literals of declared fields to the form in which documents store the values.
 
     Null is compared to every field.
 
     Raises:
-        InvalidInputError: names the field, its type, and the literal that is of another.
+        InvalidInputError: names the field, its type, and the literal of another type.
     """
     if not types:
         return tree

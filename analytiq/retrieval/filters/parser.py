@@ -1,7 +1,7 @@
 """Parser of the filters of a search call.
 
-`parse_filter` is the only door by which a user's JSON becomes a filter. It works by an allow-list and refuses the
-unknown by name and place: a misspelt filter never turns into an unfiltered answer.
+`parse_filter` is the only way from a user's JSON to a filter. An allow-list refuses unknown keys and operators by name
+and place: a misspelt filter never becomes an unfiltered answer.
 """
 
 import math
@@ -81,11 +81,11 @@ def combine(
     upload_date_from: datetime | None = None,
     upload_date_to: datetime | None = None,
 ) -> Filter:
-    """The whole filter of a search call; what is None does not narrow it.
+    """Combine the arguments of a search call to one filter; None does not narrow it.
 
     Args:
-        document_ids: only these documents: of an empty list none, and ids of no document are no error.
-        metadata_filter: as `parse_filter` reads it.
+        document_ids: only these documents: none for an empty list; unknown ids are ignored.
+        metadata_filter: see `parse_filter`.
         upload_date_from: aware; documents uploaded at this moment or later.
         upload_date_to: aware; documents uploaded at this moment or earlier.
 
@@ -111,7 +111,7 @@ def combine(
 
 
 class _FilterReader:
-    """Reads one filter, counting its conditions."""
+    """A reader of one filter, which counts its conditions."""
 
     def __init__(self) -> None:
         self._conditions = 0
@@ -147,7 +147,7 @@ class _FilterReader:
         return combination(tuple(self.clause(clause, f"{path}[{i}]", depth=depth) for i, clause in enumerate(clauses)))
 
     def _condition(self, field: FilterField, raw: object, path: str, *, depth: int) -> Filter:
-        """Read what stands under a field: a literal, a list of literals, or an object of operators."""
+        """Read the value under a field: a literal, a list of literals, or an object of operators."""
         if isinstance(raw, Mapping):
             return self._operators(field, cast("object", raw), path, depth=depth)
         self._enter(path, depth)
@@ -203,7 +203,7 @@ class _FilterReader:
 
 
 def _prefix(raw: object, path: str) -> Filter:
-    """Names that begin so: a range, in the order of code points that every store compares strings by."""
+    """Match names with this prefix by a range, in the code-point order in which every store compares strings."""
     if not isinstance(raw, str) or not raw:
         raise InvalidInputError.of_field(path, f"`{PREFIX}` takes a text of at least one character.")
     first = _literal(BuiltInField.DOCUMENT_NAME, raw, path)
@@ -221,7 +221,7 @@ def _all_of(operands: Sequence[Filter]) -> Filter:
 
 
 def _pairs(raw: object, path: str, expectation: str) -> Mapping[str, object]:
-    """The object, its keys checked to be strings that UTF-8 can hold."""
+    """Return the object's items after checking that its keys are strings that UTF-8 can encode."""
     if not isinstance(raw, Mapping):
         raise InvalidInputError.of_field(path, expectation)
     pairs: dict[str, object] = {}
@@ -239,7 +239,7 @@ def _refuse_mixture(keys: Mapping[str, object], path: str, remedy: str) -> None:
 
 
 def _field(name: str, path: str) -> FilterField:
-    """The field of this name: a built-in one, else a path into the metadata."""
+    """Return the field of this name: a built-in one, else a path into the metadata."""
     if name in _BUILT_IN:
         return _BUILT_IN[name]
     keys = tuple(name.split("."))
@@ -288,7 +288,7 @@ def _literals(field: FilterField, raw: Sequence[object], path: str) -> tuple[Fil
 
 
 def _literal(field: FilterField, raw: object, path: str) -> FilterValue:
-    """A literal of a type that the field can be compared to."""
+    """Read a literal of a type that the field can be compared to."""
     if field is BuiltInField.UPLOAD_DATE:
         return _rfc3339(raw, path)
     if field is BuiltInField.PAGE:
@@ -342,7 +342,7 @@ def _rfc3339(raw: object, path: str) -> datetime:
 
 
 def _moment(value: datetime, path: str) -> datetime:
-    """The moment in UTC, cut to the milliseconds that BSON keeps, as stored dates were."""
+    """Read a moment in UTC, cut to the milliseconds of BSON, as stored dates are."""
     if value.tzinfo is None:
         raise InvalidInputError.of_field(path, "the time names no offset; end it with Z for UTC")
     try:

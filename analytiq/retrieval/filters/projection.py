@@ -42,7 +42,7 @@ EXACT_INTEGERS = 2.0**53
 
 
 def projection_of(document: FilterableDocument) -> Projection:
-    """The projection of a document as it is now."""
+    """Project the document's present metadata."""
     terms: set[str] = set()
     is_partial = False
     for count, term in enumerate(_terms_of(document.metadata)):
@@ -61,24 +61,24 @@ def projection_of(document: FilterableDocument) -> Projection:
 
 
 def existence_term(keys: Sequence[str]) -> str:
-    """Says that the path has a value."""
+    """Return the term for a path with a value."""
     return _term(keys, "")
 
 
 def text_term(keys: Sequence[str]) -> str:
-    """Says that a value at the path is a string that is no moment."""
+    """Return the term for a string, not a moment, at the path."""
     return _term(keys, "text")
 
 
 def moment_term(keys: Sequence[str]) -> str:
-    """Says that a value at the path is a moment."""
+    """Return the term for a moment at the path."""
     return _term(keys, "moment")
 
 
 def moment_key(value: str) -> int | None:
-    """The `sortable` of a moment, in milliseconds since 1970; None for any other string.
+    """Return the `sortable` of a moment, in milliseconds since 1970; None for any other string.
 
-    Only one way of writing counts, of fixed length and in UTC: the order of such strings is that of the moments.
+    Only one notation counts, of fixed length and in UTC: the order of such strings is that of the moments.
     """
     if not _MOMENT.fullmatch(value):
         return None
@@ -90,7 +90,7 @@ def moment_key(value: str) -> int | None:
 
 
 def value_term(keys: Sequence[str], value: str | float | bool | None) -> str:  # noqa: FBT001  # a value of a document
-    """Says that a value at the path equals this one, which is not NaN; 1 is 1.0, and neither is true."""
+    """Return the term for a value equal to this one, which is not NaN; 1 is 1.0, and neither is true."""
     match value:
         case None:
             return _term(keys, "null")
@@ -104,7 +104,7 @@ def value_term(keys: Sequence[str], value: str | float | bool | None) -> str:  #
 
 
 def range_terms(keys: Sequence[str], first: int, last: int, *, of: Tree = "n") -> list[str]:
-    """Terms of which every number whose `sortable` lies from `first` to `last` has at least one, and no other has.
+    """Return terms that cover exactly the numbers whose `sortable` lies from `first` to `last`.
 
     `of`: numbers or moments.
     """
@@ -127,7 +127,7 @@ def range_terms(keys: Sequence[str], first: int, last: int, *, of: Tree = "n") -
 
 
 def sortable(value: float) -> int:
-    """A number as 64 bits in the order of numbers; integers that are no floating-point number are rounded."""
+    """Convert a number to 64 bits in the order of numbers; integers beyond floating point are rounded."""
     bits = int.from_bytes(struct.pack(">d", float(value) + 0.0), "big")  # + 0.0: there is one zero
     return bits ^ ((1 << 64) - 1) if bits >> 63 else bits | 1 << 63
 
@@ -151,7 +151,7 @@ def _terms_of(metadata: Mapping[str, object]) -> Iterator[str]:
 
 
 def _values_in(value: object, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Every path below, with each value that it leads to: `_values_at` of the filter, the other way round."""
+    """Yield every path below with each of its values: the inverse of the filter's `_values_at`."""
     yield keys, value
     if isinstance(value, Mapping):
         yield from _values_below(cast("Mapping[str, object]", value), keys)

@@ -1,4 +1,4 @@
-"""Selections of chunks: filters whose questions about documents are answered.
+"""Selections of chunks: filters with the questions about documents answered.
 
 A filter asks about documents and about pages of chunks. The local stores know only the document and the pages of a
 chunk. So search asks `docs` once for each largest part of the filter without pages, and passes on the document ids.
@@ -32,7 +32,7 @@ class DocumentSet:
 
 @dataclass(frozen=True, slots=True)
 class PageComparison:
-    """Chunks with some page, of those from their first to their last, that compares so; never NOT_EQUAL."""
+    """Chunks with at least one page, from their first to their last, that satisfies the comparison; never NOT_EQUAL."""
 
     comparator: Comparator
     page: float
@@ -40,28 +40,28 @@ class PageComparison:
 
 @dataclass(frozen=True, slots=True)
 class PageIn:
-    """Chunks with some page among these."""
+    """Chunks with at least one page among these."""
 
     pages: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Chunks in all of these; without operands, every chunk."""
+    """Chunks in every operand; without operands, every chunk."""
 
     operands: tuple["Selection", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Chunks in some of these; without operands, none."""
+    """Chunks in at least one operand; without operands, none."""
 
     operands: tuple["Selection", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """Chunks that are not in the operand."""
+    """Chunks outside the operand."""
 
     operand: "Selection"
 
@@ -84,7 +84,7 @@ NOTHING = DocumentSet(frozenset())
 
 
 def contains(selection: Selection, document_id: str, first_page: int, last_page: int) -> bool:
-    """Whether a chunk is selected: the plain reading, which every store must agree with."""
+    """Return True if a chunk is selected: the reference that every store must agree with."""
     match selection:
         case DocumentSet(document_ids):
             return document_id in document_ids
@@ -101,7 +101,7 @@ def contains(selection: Selection, document_id: str, first_page: int, last_page:
 
 
 async def selection_of(tree: Filter, matching: Matching) -> Selection:
-    """The chunks that pass the filter. Asks one after the other: a filter of pages has few parts."""
+    """Return the chunks that pass the filter. Queries run one after the other: a filter of pages has few parts."""
     if not speaks_of_pages(tree):
         return DocumentSet(await matching(tree))
     match tree:
@@ -122,7 +122,7 @@ async def _all(operands: Sequence[Filter], matching: Matching) -> tuple[Selectio
 
 
 def _grouped(operands: Sequence[Filter], combination: type[And] | type[Or]) -> list[Filter]:
-    """The operands without pages as one, so that they are one question."""
+    """Group the operands without pages into one query."""
     without = tuple(operand for operand in operands if not speaks_of_pages(operand))
     rest = [operand for operand in operands if speaks_of_pages(operand)]
     return [combination(without), *rest] if without else rest

@@ -1,4 +1,4 @@
-"""Tag names in filters, replaced by the ids that documents carry."""
+"""Replacement of tag names in filters by the ids that documents store."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ _ID = re.compile(r"[0-9a-f]{24}")
 
 
 def tag_names_in(tree: Filter) -> set[str]:
-    """The values of conditions on `tag_ids` that are no ids."""
+    """Return the values of conditions on `tag_ids` that are not ids."""
     match tree:
         case And(operands) | Or(operands) | Nor(operands):
             return set[str]().union(*(tag_names_in(operand) for operand in operands))
@@ -24,7 +24,7 @@ def tag_names_in(tree: Filter) -> set[str]:
 
 
 def with_tag_ids(tree: Filter, id_of: Mapping[str, str]) -> Filter:
-    """The same filter with ids for the names; a name that no tag has stays, and matches nothing."""
+    """Replace tag names by ids; a name without a tag stays, and matches nothing."""
     match tree:
         case And(operands):
             return And(tuple(with_tag_ids(operand, id_of) for operand in operands))

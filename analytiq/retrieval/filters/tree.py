@@ -33,7 +33,7 @@ from pydantic import JsonValue
 
 
 class BuiltInField(StrEnum):
-    """A field that every document has, by the name that callers use."""
+    """A field of every document, by the name that callers use."""
 
     DOCUMENT_ID = "document_id"
     DOCUMENT_NAME = "document_name"
@@ -65,7 +65,7 @@ FilterValue = str | int | float | bool | datetime | None
 
 
 class Comparator(StrEnum):
-    """How a value is compared to a literal."""
+    """A comparison of a value with a literal."""
 
     EQUAL = "$eq"
     NOT_EQUAL = "$ne"
@@ -77,7 +77,7 @@ class Comparator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Some value of the field compares so to the literal; NOT_EQUAL: no value equals it."""
+    """At least one value of the field satisfies the comparison; NOT_EQUAL: no value equals the literal."""
 
     field: FilterField
     comparator: Comparator
@@ -86,7 +86,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class In:
-    """Some value of the field is among `values`, none of them null; negated: none is. Nothing is in ()."""
+    """At least one value of the field is among `values`, none of them null; negated: none is. Nothing is in ()."""
 
     field: FilterField
     values: tuple[FilterValue, ...]
@@ -95,7 +95,7 @@ class In:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """The field has a value (null and the empty list are values), or has none where not `is_expected`."""
+    """The field has a value (null and the empty list are values); without `is_expected`, the field has none."""
 
     field: FilterField
     is_expected: bool = True
@@ -117,7 +117,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Some operand holds; without operands, no document."""
+    """At least one operand holds; without operands, no document."""
 
     operands: tuple["Filter", ...]
 
@@ -136,7 +136,7 @@ EVERYTHING = And(())
 
 
 class FilterableDocument(Protocol):
-    """What a filter can see of a document; `analytiq.models.document.Document` is one."""
+    """The part of a document that a filter reads; `analytiq.models.document.Document` implements it."""
 
     @property
     def id(self) -> str:
@@ -145,32 +145,32 @@ class FilterableDocument(Protocol):
 
     @property
     def document_name(self) -> str:
-        """The name that it was uploaded under."""
+        """The name given at the upload."""
         ...
 
     @property
     def tag_ids(self) -> tuple[str, ...]:
-        """The tags that it carries."""
+        """The ids of the document's tags."""
         ...
 
     @property
     def content_type(self) -> str:
-        """Its MIME type."""
+        """The MIME type."""
         ...
 
     @property
     def created_at(self) -> datetime:
-        """When it was uploaded: aware, in milliseconds."""
+        """The time of the upload: aware, in milliseconds."""
         ...
 
     @property
     def metadata(self) -> Mapping[str, JsonValue]:
-        """What its owner attached."""
+        """The metadata attached by the owner."""
         ...
 
 
 class ValueClass(StrEnum):
-    """The types that are compared among themselves only."""
+    """Types whose values are compared among themselves only."""
 
     STRING = "string"
     NUMBER = "number"
@@ -182,7 +182,7 @@ class ValueClass(StrEnum):
 
 
 def value_class(value: object) -> ValueClass:
-    """The type of a literal, or of a value in a document."""
+    """Return the type of a literal, or of a value in a document."""
     if value is None:
         return ValueClass.NULL
     if isinstance(value, bool):  # before numbers: Python's booleans are integers
@@ -195,7 +195,7 @@ def value_class(value: object) -> ValueClass:
 
 
 def evaluate(tree: Filter, document: FilterableDocument, pages: range = range(0)) -> bool:
-    """Whether the document passes the filter; where the filter speaks of pages, its chunk on `pages`."""
+    """Return True if the document passes the filter; if the filter has pages, its chunk on `pages`."""
     match tree:
         case And(operands):
             return all(evaluate(operand, document, pages) for operand in operands)
@@ -218,7 +218,7 @@ def evaluate(tree: Filter, document: FilterableDocument, pages: range = range(0)
 
 
 def speaks_of_pages(tree: Filter) -> bool:
-    """Whether some condition is on `page`, so that it is chunks and not documents that pass."""
+    """Return True if any condition is on `page`, so that chunks pass and not whole documents."""
     match tree:
         case And(operands) | Or(operands) | Nor(operands):
             return any(speaks_of_pages(operand) for operand in operands)
@@ -270,7 +270,7 @@ def _values(field: FilterField, document: FilterableDocument, pages: range) -> I
 
 
 def _values_at(value: object, keys: tuple[str, ...]) -> Iterator[object]:
-    """The values that a path leads to; a list yields its elements and then itself, so that `[]` exists."""
+    """Yield the values at a path; a list yields its elements and then itself, so that `[]` exists."""
     if not keys:
         if isinstance(value, list):
             yield from cast("list[object]", value)

@@ -1,6 +1,6 @@
 """Compress: quote the sentences of each passage that answer the question, word by word.
 
-The model is shown numbered sentences and answers numbers, so that it can leave out and never make up.
+The model sees numbered sentences and returns numbers, so that it can omit text and never invent any.
 """
 
 import re
@@ -38,7 +38,7 @@ class _Answer(BaseModel):
 
 
 async def compress(context: SearchContext, compressor: Compressor | None, *, timeout_seconds: float) -> None:
-    """Leave the results of which something answers, each with the sentences that do as its excerpt."""
+    """Keep the results with an answer, each with the answering sentences as its excerpt."""
     if compressor is None:
         context.trace.leave_out("compress", "not_configured", "no model is configured that could shorten passages")
         return
@@ -89,5 +89,5 @@ class ChatCompressor:
 
 
 def sentences_of(text: str) -> list[str]:
-    """Split the text into sentences; together they are the text."""
+    """Split the text into sentences; joined, they are the text."""
     return [match.group() for match in _SENTENCE.finditer(text) if match.group().strip()]

@@ -23,7 +23,7 @@ KEYWORD_HALF = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A knowledge base as it is searched: its index version, and which of its chunks."""
+    """A searched knowledge base: its index version, and the selection of its chunks."""
 
     knowledge_base: KnowledgeBase
     epoch: Epoch
@@ -60,7 +60,7 @@ class Hit:
 
 @dataclass(slots=True)
 class SearchContext:
-    """What is asked, and what the steps have found out so far."""
+    """The request of a search and the results of its steps so far."""
 
     organization: Organization
     request: SearchRequest
@@ -116,7 +116,7 @@ class SearchContext:
 
     @property
     def is_below_threshold(self) -> bool:
-        """Whether a retriever has been read down to where it finds nothing above the threshold any more."""
+        """True if a retriever has been read to the end of the hits above the threshold."""
         threshold = self.request.score_threshold
         if threshold is None:
             return False

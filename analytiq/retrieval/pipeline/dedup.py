@@ -1,4 +1,4 @@
-"""Near-identical passages: a text that says what one above it says already is left out. Pure."""
+"""Near-identical passages: leaves out a text that repeats a better one. Pure."""
 
 import math
 import re
@@ -13,11 +13,10 @@ _WORD = re.compile(r"\w+")
 
 
 def duplicates(texts: Sequence[str]) -> set[int]:
-    """The places of the texts that repeat one before them.
+    """Return the places of the texts that repeat an earlier one.
 
-    Only texts that share one of their least shingles are compared: of two that have 90 % in common, the least 10 % and
-    one more of each cannot all be among what they have not. 240 chunks take 12 to 22 ms, less than half of comparing
-    all.
+    Only texts that share one of their least shingles are compared: two texts with 90 % of shingles in common share at
+    least one of their least 10 % and one more. 240 chunks take 12 to 22 ms, less than half of comparing all.
     """
     shingles = [_shingles(text) for text in texts]
     holders: dict[int, list[int]] = {}
@@ -38,7 +37,7 @@ def _are_near_identical(one: set[int], other: set[int]) -> bool:
 
 
 def _shingles(text: str) -> set[int]:
-    """Hashes of runs of so many words, case folded; of a text with fewer, of the text itself, even without words."""
+    """Hash the runs of RUN words, case folded; hash a shorter text whole, even without words."""
     words = _WORD.findall(text.casefold())
     if len(words) < SHINGLE_WORDS:
         return {hash((*words, "" if words else text.strip()))}

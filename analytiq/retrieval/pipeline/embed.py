@@ -1,4 +1,4 @@
-"""Embed: the question's vector for each embedding model, and how much each retriever counts."""
+"""Embed: the question's vector for each embedding model, and the weight of each retriever."""
 
 from collections.abc import Sequence
 
@@ -23,8 +23,8 @@ class Embed:
         """Fill in the weights and the vectors; with hypothetical answers, the mean of the question and them (Gao 2022).
 
         Raises:
-            QuotaExceededError: the question cannot be embedded any more.
-            AnalytiqError: it could not be embedded, and keywords are not searched.
+            QuotaExceededError: the quota does not allow embedding the question.
+            AnalytiqError: the question could not be embedded, and keywords are not searched.
         """
         by_model = {scope.knowledge_base.embedding_model: scope.knowledge_base for scope in context.scopes}
         shares: Sequence[float | None] = ()

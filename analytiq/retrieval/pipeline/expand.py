@@ -1,4 +1,4 @@
-"""Expand: the page that was asked for, each match with its neighbours beside it, as results."""
+"""Expand: the requested page, each match with its neighbours beside it, as results."""
 
 from collections.abc import Mapping, Sequence
 
@@ -29,10 +29,10 @@ async def expand(context: SearchContext, vectors: VectorRepository, retrieve: Re
 
 
 def with_neighbors(hits: Sequence[Hit], *, neighbors: Mapping[str, int], chunk_counts: Mapping[str, int]) -> list[Hit]:
-    """Add the neighbours of matches, best first: windows that touch become one, in the order of the document.
+    """Add the neighbours of matches, best first: adjacent windows become one, in the order of the document.
 
-    No window leaves its document (`chunk_counts`: generation id → chunks), and no chunk is shown twice. `neighbors`: of
-    each knowledge base, how many chunks to each side.
+    No window leaves its document (`chunk_counts`: generation id → chunks), and no chunk is shown twice. `neighbors`:
+    the number of chunks to each side, for each knowledge base.
     """
     windows = _windows(hits, neighbors, chunk_counts)
     hit_at = {(hit.generation_id, hit.chunk_index): hit for hit in hits}
@@ -49,7 +49,7 @@ def with_neighbors(hits: Sequence[Hit], *, neighbors: Mapping[str, int], chunk_c
 
 
 def sources_of(results: Sequence[SearchResult]) -> tuple[SourceSummary, ...]:
-    """Summarize the documents among the matches, in the order of their best one."""
+    """Summarize the documents among the matches, ordered by their best match."""
     by_document: dict[str, list[SearchResult]] = {}
     for result in results:
         if result.is_matched:
@@ -68,7 +68,7 @@ def sources_of(results: Sequence[SearchResult]) -> tuple[SourceSummary, ...]:
 async def _read_neighbors(
     context: SearchContext, neighbors: Sequence[Hit], vectors: VectorRepository, retrieve: Retrieve
 ) -> None:
-    """Read the texts of neighbours, and their relevance where it can be had."""
+    """Read the texts of neighbours, and their relevance if available."""
     if not neighbors:
         return
     keys = [hit.key for hit in neighbors]
@@ -85,7 +85,7 @@ async def _read_neighbors(
 def _windows(
     hits: Sequence[Hit], neighbors: Mapping[str, int], chunk_counts: Mapping[str, int]
 ) -> dict[str, list[tuple[int, int]]]:
-    """Generation id → disjoint ranges [start, stop) of chunks, those that touch merged."""
+    """Map generation ids to disjoint ranges [start, stop) of chunks, adjacent ones merged."""
     ranges: dict[str, list[tuple[int, int]]] = {}
     for hit in sorted(hits, key=lambda hit: hit.chunk_index):
         last = max(chunk_counts.get(hit.generation_id, 0), hit.chunk_index + 1)

@@ -1,4 +1,4 @@
-"""Why a document is found for a question, or why not: the stages that it must pass, in their order."""
+"""Explanation of a document's presence or absence in a search: the stages that it must pass, in order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ OWN_DEPTH = 10
 
 
 class Stage(StrEnum):
-    """What a document must pass to be found, in this order."""
+    """A stage that a document must pass to be found, in this order."""
 
     TAGGED = "tagged"
     EXTRACTED = "extracted"
@@ -39,7 +39,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Whether it passed a stage, in words."""
+    """The verdict on a stage, with its reason in words."""
 
     stage: Stage
     is_passed: bool
@@ -48,9 +48,9 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The stages up to the first that was not passed. `place`: of its best chunk among all, from 1.
+    """The stages up to the first failed one. `place`: of its best chunk among all, from 1.
 
-    `passages`: the document's own best chunks for the question, whatever else is better.
+    `passages`: the document's own best chunks for the question, regardless of better ones elsewhere.
     """
 
     document_id: str
@@ -65,7 +65,7 @@ class Explanation:
 
 
 class StandingInKnowledgeBase(Protocol):
-    """A document's state in one of its knowledge bases; `state` is "indexed" where its newest text is."""
+    """A document's state in one of its knowledge bases; `state` is "indexed" once its newest text is."""
 
     @property
     def kb_id(self) -> str:
@@ -79,22 +79,22 @@ class StandingInKnowledgeBase(Protocol):
 
     @property
     def is_searchable(self) -> bool:
-        """Whether some text of the document is indexed."""
+        """True if any text of the document is indexed."""
         ...
 
     @property
     def reason(self) -> str | None:
-        """Why the newest text is not indexed."""
+        """The reason for the newest text not being indexed."""
         ...
 
     @property
     def chunk_count(self) -> int:
-        """Its indexed chunks."""
+        """The number of its indexed chunks."""
         ...
 
 
 class IndexingStates(Protocol):
-    """Reads where documents stand; implemented by ingestion."""
+    """Reader of documents' indexing states; implemented by ingestion."""
 
     async def of_document(self, document: Document) -> Sequence[StandingInKnowledgeBase]:
         """Return the document's state in every knowledge base that shares a tag with it."""
@@ -128,11 +128,11 @@ class Explain:
     async def explain(
         self, organization: Organization, kb_id: str, document_id: str, request: SearchRequest
     ) -> Explanation:
-        """Say for each stage whether the document passes it; the question is embedded as for a search.
+        """Judge the document at each stage; the question is embedded as for a search.
 
         Raises:
             NotFoundError: the organization has no such knowledge base or document.
-            InvalidInputError: names the field that is wrong.
+            InvalidInputError: names the invalid field.
         """
         # The question is taken as it is asked: no model rewrites it or imagines an answer.
         request = replace(request, hyde=False, history=(), compress=False)
@@ -161,7 +161,7 @@ class Explain:
         return _failed(Stage.INDEXED, state.reason or "it is being indexed at this moment")
 
     async def _ranked(self, asked: SearchContext, document: Document, judgements: list[Judgement]) -> Explanation:
-        """Search the document's chunks alone, and then everything, as deep as an order is certain."""
+        """Search the document's chunks alone, and then everything, as deep as the order is certain."""
         request = asked.request
         alone = await self._alone(asked, document)
         if not alone.hits:
@@ -267,7 +267,7 @@ def _extracted(document: Document) -> Judgement:
 
 
 def _filtered(document: Document, tree: Filter) -> Judgement:
-    """Pages are of chunks, and judged with them: what the filter says of them counts as passed here."""
+    """Judge the filter; conditions on pages count as passed here, and are judged with the chunks."""
     failing = [part for part in _parts(tree) if not speaks_of_pages(part) and not evaluate(part, document)]
     if failing:
         told = "; ".join(render_filter(part) for part in failing[:3])

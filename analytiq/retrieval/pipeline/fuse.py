@@ -1,11 +1,11 @@
 """Fuse: one ranking of the hits of both retrievers. Pure.
 
 Pages of one answer are cut from lists of different depths, and must fit each other. So only the first FUSED_RANKS of
-each retriever give scores: a deeper hit counts as one that the retriever has not found at all.
+each retriever give scores: a deeper hit counts as not found by that retriever.
 
-The vector scores of several models are brought to one scale: how far a hit stands above what is no match at all. A
-model's cosines lie in a band of their own: 0.7 may be a stranger to one and a twin to another. The floor is the score
-at the end of a long list, which the model gives to chunks that have nothing to do with the question.
+The vector scores of several models are brought to one scale: the height of a hit above unrelated text. Each model's
+cosines lie in a band of their own: 0.7 may mean unrelated to one and identical to another. The floor is the score at
+the end of a long list, which the model gives to unrelated chunks.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ FUSED_RANKS = 100
 
 
 def fuse(context: SearchContext) -> None:
-    """Put the hits in order, best first; ties by the better rank, then in order of document and chunk."""
+    """Order the hits, best first; ties by the better rank, then in order of document and chunk."""
     scores = _scores(context)
     for hit in context.hits:
         hit.scores.fused = scores[hit.key]
@@ -33,7 +33,7 @@ def fuse(context: SearchContext) -> None:
 
 
 def floors_of(scopes: Sequence[Scope], lists: Sequence[Sequence[Hit]]) -> dict[str, float]:
-    """Return the floor of each knowledge base, the end of its list, where their models differ."""
+    """Return the floor of each knowledge base, the end of its list, if their models differ."""
     if not lists or len({scope.knowledge_base.embedding_model for scope in scopes}) < 2:
         return {}
     return {
@@ -43,7 +43,7 @@ def floors_of(scopes: Sequence[Scope], lists: Sequence[Sequence[Hit]]) -> dict[s
 
 
 def above_floor(score: float, floor: float | None) -> float:
-    """Scale a vector score to 0 to 1 above the floor; without a floor it stays as it is."""
+    """Scale a vector score to 0 to 1 above the floor; keep it unchanged without a floor."""
     return score if floor is None else max(0.0, (score - floor) / max(1e-6, 1.0 - floor))
 
 
@@ -67,7 +67,7 @@ def _scores(context: SearchContext) -> dict[HitKey, float]:
 
 
 def _order(hit: Hit) -> tuple[float, int, str, int, str]:
-    """Fusion gives nothing to what both retrievers have deep down only; there the better of its ranks decides."""
+    """Order hits that only deep ranks found by the better rank, since fusion gives them no score."""
     fused = hit.scores.fused or 0.0
     ranks = [rank for rank in (hit.scores.vector_rank, hit.scores.lexical_rank) if rank is not None]
     return -fused, min(ranks, default=0) if fused <= 0.0 else 0, hit.document_id, hit.chunk_index, hit.kb_id
@@ -78,9 +78,9 @@ def _in_order(ranked: Iterable[tuple[int | None, HitKey]]) -> Sequence[HitKey]:
 
 
 def weighted(vector: Mapping[Key, float], lexical: Mapping[Key, float], *, alpha: float) -> dict[Key, float]:
-    """Alpha x vector + (1 - alpha) x lexical, each brought to [0, 1] by its greatest and its hundredth score.
+    """Sum alpha x vector + (1 - alpha) x lexical, each scaled to [0, 1] by its greatest and its hundredth score.
 
-    A hit that a retriever has not found counts as its least. Where one found nothing, the other's order stands.
+    A hit that a retriever has not found counts as its least. If one retriever found nothing, the other's order stands.
     """
     from_vector, from_lexical = _normalised(vector), _normalised(lexical)
     keys = dict.fromkeys([*vector, *lexical])
@@ -88,7 +88,7 @@ def weighted(vector: Mapping[Key, float], lexical: Mapping[Key, float], *, alpha
 
 
 def reciprocal_ranks(vector: Sequence[Key], lexical: Sequence[Key], *, alpha: float) -> dict[Key, float]:
-    """The sum of weight / (k + rank) over the rankings that have the key; ranks count from 1.
+    """Sum weight / (k + rank) over the rankings that contain the key; ranks count from 1.
 
     Weights are 2 x alpha and 2 x (1 - alpha), so that one half gives the scores of the paper.
     """

@@ -1,4 +1,4 @@
-"""Where the words of a question stand in a passage, read as the index of words reads both: pure."""
+"""Places of a question's words in a passage, by the terms of the keyword index. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _PIECE = re.compile(r"\S+")
 
 
 class Highlighter:
-    """Of one question. Remembers the words of passages, which are much the same in all."""
+    """A highlighter of one question. It remembers the words of passages, which repeat from passage to passage."""
 
     def __init__(self, question: str) -> None:
         self._question = question
@@ -25,7 +25,7 @@ class Highlighter:
         self._sought: dict[str, _Sought] = {}
 
     def spans(self, passage: str) -> tuple[Span, ...]:
-        """[start, end) of the passage's words that the question has, or that share their stem with one; in order."""
+        """Return the spans [start, end) of words in the passage that match the question by word or stem, in order."""
         language = language_of(words_in(normalised(passage))) or self._language or ENGLISH
         sought = self._sought.get(language)
         if sought is None:
@@ -48,9 +48,9 @@ def highlights(question: str, passage: str) -> tuple[Span, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Sought:
-    """What the question asks for, in the language of the passage. `characters`: where it has no pair of them.
+    """The question's terms in the language of the passage. `characters`: for a question without pairs of them.
 
-    `known`: words of passages, as they are written → whether they are sought.
+    `known`: words of passages, as written, mapped to True if sought.
     """
 
     language: str
@@ -74,7 +74,7 @@ class _Sought:
         )
 
     def has(self, written: str) -> bool:
-        """Whether a word of a passage is sought; of one sign there may be several words: `¼`."""
+        """Return True if a word of a passage is sought; one sign may hold several words: `¼`."""
         known = self.known.get(written)
         if known is None:
             known = self.known[written] = any(self._has_word(word) for word in words_in(normalised(written)))
@@ -84,12 +84,12 @@ class _Sought:
         return folded(plain) in self.exact or not self.stems.isdisjoint(stems_of(plain, self.language))
 
     def has_whole(self, chain: str) -> bool:
-        """Whether what signs join is sought as a whole."""
+        """Return True if the joined word is sought as a whole."""
         return any(whole.term in self.exact for whole in wholes_of(normalised(chain))[:1])
 
 
 def _spans(sought: _Sought, passage: str) -> Iterator[Span]:
-    """In order of their starts; they may touch and overlap."""
+    """Return the spans in order of their starts; they may touch and overlap."""
     codes = dict(_codes(sought, passage)) if sought.exact else {}
     code_end = 0
     for match in WORD.finditer(passage):
@@ -118,7 +118,7 @@ def _codes(sought: _Sought, passage: str) -> Iterator[Span]:
 
 
 def _in_run(sought: _Sought, match: re.Match[str]) -> Iterator[Span]:
-    """Pairs of characters that the question has; single ones where it has no pair."""
+    """Return the pairs of characters in common with the question; single characters if the question has no pair."""
     run, start = match.group(), match.start()
     for place in range(len(run)):
         # Compatibility ideographs are sought as what they stand for.

@@ -1,4 +1,4 @@
-"""The plan of a search: decides what a request leaves open, and refuses what would be answered wrongly. Pure."""
+"""Plan of a search: fills in the defaults of a request, and refuses one that would be answered wrongly. Pure."""
 
 from dataclasses import dataclass
 
@@ -14,10 +14,10 @@ RANKED_DEPTH = 1000
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """What the request leaves to the preset and the defaults. `wanted`: results to know, from the first, for the page.
+    """The request completed by the preset and the defaults. `wanted`: results to know, from the first, for the page.
 
-    `depth`: chunks that each retriever is asked for at first. `may_leave_out`: whether chunks that pass the filter may
-    be missing from the results.
+    `depth`: chunks first requested from each retriever. `may_leave_out`: True if the results may lack chunks that pass
+    the filter.
     """
 
     mode: Mode
@@ -31,17 +31,17 @@ class SearchPlan:
 
     @property
     def needed(self) -> int:
-        """Results to look for: where some are left out, one more tells whether there is a further page."""
+        """The results to look for: if some may be left out, one more tells of a further page."""
         return self.wanted + 1 if self.may_leave_out else self.wanted
 
     @property
     def uses_vectors(self) -> bool:
-        """Whether the question is embedded."""
+        """True if the question is embedded."""
         return self.mode is not Mode.LEXICAL
 
     @property
     def uses_keywords(self) -> bool:
-        """Whether the keyword index is searched."""
+        """True if the keyword index is searched."""
         return self.mode is not Mode.VECTOR
 
 
@@ -56,7 +56,7 @@ _DEFAULTS = (Mode.HYBRID, False, False, True)
 
 
 def plan(request: SearchRequest, settings: SearchSettings) -> SearchPlan:
-    """Decide the steps; refuse what could only be answered wrongly.
+    """Decide the steps; refuse a request that could only be answered wrongly.
 
     Raises:
         InvalidInputError: names the field.
@@ -89,9 +89,9 @@ def plan(request: SearchRequest, settings: SearchSettings) -> SearchPlan:
 
 
 def _depth(wanted: int) -> int:
-    """The retrievers' first depth where they are fused: the same for many pages, so that these fit each other.
+    """Return the retrievers' first depth for fusion: the same for many pages, so that these fit each other.
 
-    The order of one retriever alone does not depend on how many are asked for.
+    The order of one retriever alone does not depend on the depth.
     """
     depth = FIRST_DEPTH
     while depth < wanted:

@@ -11,7 +11,7 @@ from analytiq.retrieval.pipeline.request import Turn
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """What is searched for. `question` stands alone, without the conversation; `passages` are hypothetical answers."""
+    """An understood question. `question` stands alone, without the conversation; `passages`: hypothetical answers."""
 
     question: str
     passages: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ class QueryUnderstanding(Protocol):
     async def understand(
         self, organization: Organization, question: str, history: Sequence[Turn], *, hyde: bool, model: str | None
     ) -> Understood:
-        """Make the question stand alone where there is a history; imagine passages that answer it where `hyde`."""
+        """Make the question stand alone if there is a history; with `hyde`, imagine passages that answer it."""
         ...
 
 
@@ -33,23 +33,23 @@ class Reranker(Protocol):
     async def rerank(
         self, organization: Organization, question: str, passages: Sequence[str], *, model: str | None
     ) -> list[float]:
-        """A score from 0 to 1 for each passage, in their order."""
+        """Return a score from 0 to 1 for each passage, in their order."""
         ...
 
 
 class Compressor(Protocol):
-    """Leaves only the sentences that answer."""
+    """Shortens passages to the sentences that answer."""
 
     async def compress(
         self, organization: Organization, question: str, passages: Sequence[str], *, model: str | None
     ) -> list[str]:
-        """Of each passage its sentences that matter, word by word, or an empty string."""
+        """Return the relevant sentences of each passage, word by word, or an empty string."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SearchModels:
-    """The models of a search: what embeds, and the optional steps that this installation can make."""
+    """The models of a search: the embedder, and the optional steps of this installation."""
 
     embedding: EmbeddingService
     understanding: QueryUnderstanding | None = None

@@ -1,4 +1,4 @@
-"""The refill policy: when a search retrieves again, and how often."""
+"""Refill policy: decides when a search retrieves again, and how often."""
 
 from dataclasses import dataclass
 
@@ -14,18 +14,18 @@ TORN_ROUNDS = 3
 
 @dataclass(slots=True)
 class Refill:
-    """Decides for one search. `max_depth`: no retriever is asked for twice as many."""
+    """The policy for one search. `max_depth`: half the largest depth requested from a retriever."""
 
     max_depth: int
     _rounds: int = 0
     _seen: list[Epoch] | None = None
 
     def is_stale(self, context: SearchContext) -> bool:
-        """Whether to retrieve again at the newer index version.
+        """Return True if the search must retrieve again at the newer index version.
 
         A swap moves the index version; so does a document that joins, of which one retriever alone would show a part.
-        Where the version stands and an entry still names another generation, that is drift: the reconciler repairs it,
-        and it is no reason to hide the other documents.
+        If the version stands and an entry names another generation, that is drift: the reconciler repairs it, and it is
+        no reason to hide the other documents.
 
         Raises:
             TransientError: documents are re-indexed faster than they can be searched.
@@ -47,7 +47,7 @@ class Refill:
         )
 
     def is_enough(self, context: SearchContext) -> bool:
-        """Whether the selected hits answer the page, or deeper retrieval brings no more; else double the depth."""
+        """Return True if the hits fill the page, or more depth brings no more; otherwise double the depth."""
         if len(context.selected) >= context.plan.needed or context.is_whole or context.is_below_threshold:
             return True
         if context.depth >= self.max_depth:

@@ -1,4 +1,4 @@
-"""What a search asks and answers."""
+"""The request and the response of a search."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -8,7 +8,7 @@ from analytiq.retrieval.pipeline.weights import Weights
 
 
 class Mode(StrEnum):
-    """By what chunks are found."""
+    """The retrievers that find the chunks."""
 
     HYBRID = "hybrid"
     """By both, fused."""
@@ -17,7 +17,7 @@ class Mode(StrEnum):
 
 
 class Fusion(StrEnum):
-    """How the two retrievers' results become one list."""
+    """A method of merging the two retrievers' results."""
 
     WEIGHTED = "weighted"
     """alpha x vector score + (1 - alpha) x lexical score, each brought to [0, 1] first."""
@@ -44,10 +44,10 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A question to knowledge bases of an organization. What is None is left to the preset, else to the defaults.
+    """A question to knowledge bases of an organization. None leaves the choice to the preset, else to the defaults.
 
-    `coalesce_neighbors` None: the knowledge base's own. `alpha`: the weight of the vector retriever, from 0 to 1;
-    None: by how much of the question the embedding model knows (`analytiq.retrieval.pipeline.weights`). `model`: the
+    `coalesce_neighbors` None: the knowledge base's own. `alpha`: the weight of the vector retriever, from 0 to 1; None:
+    by the share of the question that the embedding model knows (`analytiq.retrieval.pipeline.weights`). `model`: the
     chat model of the steps that need one.
     """
 
@@ -72,9 +72,9 @@ class SearchRequest:
 
 @dataclass(slots=True)
 class HitScores:
-    """The scores that rank a passage; None where a retriever did not find it, or a step was not made.
+    """The scores that rank a passage; None if a retriever did not find it, or a step did not run.
 
-    `vector`: (1 + cosine) / 2. `lexical`: BM25. `fused`: what the order goes by before reranking. Ranks count from 1.
+    `vector`: (1 + cosine) / 2. `lexical`: BM25. `fused`: decides the order before reranking. Ranks count from 1.
     """
 
     vector: float | None = None
@@ -87,11 +87,11 @@ class HitScores:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """A passage with what is needed to cite it.
+    """A passage with the data needed to cite it.
 
     `content == document_text[start:end]`, of the text with the hash `text_hash`; pages are counted from 1; `relevance`
     is its own, of neighbours too.
-    `highlights` are [start, end) in `content`. `excerpt`: the sentences that answer, where compression was asked for.
+    `highlights` are [start, end) in `content`. `excerpt`: the sentences that answer, if compression was requested.
     """
 
     kb_id: str
@@ -114,7 +114,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class Degradation:
-    """A step that could not be made, and why; the answer is what comes of the others."""
+    """A step that failed, and the reason; the other steps gave the answer."""
 
     step: str
     code: str
@@ -123,7 +123,7 @@ class Degradation:
 
 @dataclass(slots=True)
 class Statistics:
-    """How many chunks went through each step, over all rounds."""
+    """Counts of chunks after each step, over all rounds."""
 
     vector_candidates: int = 0
     lexical_candidates: int = 0
@@ -151,11 +151,11 @@ class SourceSummary:
 class SearchResponse:
     """Results, best first, neighbours beside their match.
 
-    `total_count`: matches on all pages, after near-duplicates and those below the threshold were left out; where
-    `total_count_is_at_least`, more may be found. `has_more`: there is a further page. `searched_chunk_count`: chunks
+    `total_count`: matches on all pages, without near-duplicates and those below the threshold; with
+    `total_count_is_at_least`, there may be more. `has_more`: there is a further page. `searched_chunk_count`: chunks
     that pass the filter.
-    `generated_queries`: what was searched for beside the question, or instead of it. `weights`: of the two retrievers;
-    None where there was one.
+    `generated_queries`: queries searched beside the question, or instead of it. `weights`: of the two retrievers; None
+    for a single one.
     """
 
     results: tuple[SearchResult, ...]

@@ -8,8 +8,8 @@ from analytiq.retrieval.pipeline.select_hits import RERANK_DEPTH
 async def rerank(context: SearchContext, reranker: Reranker | None, *, timeout_seconds: float) -> None:
     """Put the first RERANK_DEPTH in the reranker's order; one paid call a search.
 
-    With a threshold only what the reranker has read, and scored high enough, stays; where it fails, what the search
-    itself found high enough.
+    With a threshold, keep only hits that the reranker scored high enough; if it fails, those with a high enough score
+    of the search itself.
     """
     scores = await _scores(context, reranker, timeout_seconds)
     threshold = context.request.score_threshold
@@ -29,7 +29,7 @@ async def rerank(context: SearchContext, reranker: Reranker | None, *, timeout_s
 
 
 async def _scores(context: SearchContext, reranker: Reranker | None, timeout_seconds: float) -> list[float] | None:
-    """Score the first hits; None where there is no reranker or it fails."""
+    """Score the first hits; None if there is no reranker or it fails."""
     if reranker is None:
         context.trace.leave_out(
             "rerank", "not_configured", "no reranking model is configured; the order is that of the search"

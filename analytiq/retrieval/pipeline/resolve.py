@@ -1,4 +1,4 @@
-"""Resolve: read the knowledge bases at their index version, and what the filter means in each."""
+"""Resolve: reads the knowledge bases at their index version, and resolves the filter in each."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ from analytiq.storage.all_repositories import Repositories
 
 
 class Resolve:
-    """Reads on the primary at majority."""
+    """The resolver of filters and scopes, by reads on the primary at majority."""
 
     def __init__(self, repositories: Repositories, backends: Backends) -> None:
         self.repositories = repositories
@@ -30,17 +30,17 @@ class Resolve:
         """Fill in the filter and the scopes.
 
         Raises:
-            NotFoundError: the organization has not one of the knowledge bases.
-            InvalidInputError: names a declared field, and the literal that is of another type.
+            NotFoundError: the organization lacks one of the knowledge bases.
+            InvalidInputError: names a declared field, and the literal of another type.
         """
         context.filter = await self.resolve_filter(context.organization, context.request.filter)
         await self.read_scopes(context)
 
     async def resolve_filter(self, organization: Organization, tree: Filter) -> Filter:
-        """Replace the names of tags by their ids, and literals by those of the types that the organization declares.
+        """Replace tag names by ids, and literals by values of the organization's declared types.
 
         Raises:
-            InvalidInputError: names a declared field, and the literal that is of another type.
+            InvalidInputError: names a declared field, and the literal of another type.
         """
         if tree == EVERYTHING:
             return tree
@@ -49,7 +49,7 @@ class Resolve:
         return with_tag_ids(typed, await self._tags.ids_of_names(organization.id, names)) if names else typed
 
     async def read_scopes(self, context: SearchContext) -> None:
-        """Read the knowledge bases and the chunks that pass the filter, as they are now."""
+        """Read the present knowledge bases and the chunks that pass the filter."""
         with context.trace.step("read"):
             read = await asyncio.gather(*(self._read(context.organization.id, kb_id) for kb_id in context.kb_ids))
         with context.trace.step("filter"):

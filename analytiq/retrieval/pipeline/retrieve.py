@@ -38,7 +38,7 @@ class Retrieve:
         self._timeout_seconds = timeout_seconds
 
     async def run(self, context: SearchContext) -> None:
-        """Fill in the hits of each retriever, to the context's depth; one that fails is left out.
+        """Fill in the hits of each retriever, to the context's depth; a failed retriever is left out.
 
         Raises:
             AnalytiqError: every retriever of the plan failed; the vector retriever's error.
@@ -70,7 +70,7 @@ class Retrieve:
         context.trace.statistics.lexical_candidates = len(context.keyword)
 
     async def scores_of(self, context: SearchContext, keys: Sequence[Key]) -> dict[Key, float]:
-        """Return the vector scores of chunks that the vector retriever has not found: exact, and cheap."""
+        """Return the exact vector scores of chunks that the vector retriever has not found, at little cost."""
         scores: dict[Key, float] = {}
         for scope in context.scopes:
             kb = scope.knowledge_base
@@ -110,7 +110,7 @@ class Retrieve:
         ]
 
     async def _keyword(self, context: SearchContext, scope: Scope) -> list[Hit]:
-        """Search the keyword index; where it is being built, what it has by now."""
+        """Search the keyword index; during a build, the part built so far."""
         kb, chunk_filter = scope.knowledge_base, scope.chunk_filter
         try:
             found = await scope.reader.keyword_search(context.question, limit=context.depth, chunk_filter=chunk_filter)
@@ -132,7 +132,7 @@ class Retrieve:
 
 
 def _best_first(lists: Sequence[Sequence[Hit]], score: Callable[[Hit], float]) -> Sequence[Hit]:
-    """Merge lists that are each in order already; a single one stays as it is."""
+    """Merge lists that are each in order already; a single list stays unchanged."""
     if len(lists) == 1:
         return lists[0]
     together = [hit for one in lists for hit in one]

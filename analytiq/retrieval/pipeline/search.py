@@ -1,4 +1,4 @@
-"""Search: runs the steps of the pipeline, and answers with what they have filled in."""
+"""Search: runs the steps of the pipeline, and builds the response from the filled context."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -56,13 +56,13 @@ class Search:
     async def search_several(
         self, organization: Organization, kb_ids: Sequence[str], request: SearchRequest
     ) -> SearchResponse:
-        """Answer a question from knowledge bases; it sees every write that was acknowledged before.
+        """Answer a question from knowledge bases; the search sees every write acknowledged before it.
 
         Raises:
             NotFoundError: no such knowledge base.
-            InvalidInputError: names the field that is wrong.
-            QuotaExceededError: the question cannot be embedded any more.
-            StoreLoadingError: nothing can be searched before the vectors are loaded into memory; ask again.
+            InvalidInputError: names the invalid field.
+            QuotaExceededError: the quota does not allow embedding the question.
+            StoreLoadingError: the vectors are not loaded into memory yet; ask again.
         """
         if not 1 <= len(set(kb_ids)) <= MAX_KNOWLEDGE_BASES:
             raise InvalidInputError.of_field("kb_ids", f"name from 1 to {MAX_KNOWLEDGE_BASES} knowledge bases")
@@ -78,11 +78,11 @@ class Search:
         return response
 
     async def run(self, context: SearchContext, *, max_depth: int, observe: Observer = ignore) -> bool:
-        """Run the steps that find and rank hits; False where the filter passes none, so that only `resolve` was run.
+        """Run the steps that find and rank hits; return False if no chunk passes the filter and only `resolve` ran.
 
         Args:
-            context: what is asked; the steps fill it in.
-            max_depth: no retriever is asked for more than twice as many chunks.
+            context: the request; the steps fill in the rest.
+            max_depth: half the largest number of chunks requested from a retriever.
             observe: called after each of the steps `fuse`, `select` and `rerank`.
         """
         await self._resolve.run(context)
@@ -105,7 +105,7 @@ class Search:
         return True
 
     async def present(self, context: SearchContext) -> None:
-        """Make results of the selected hits: with their neighbours, and shortened where that is asked for."""
+        """Make results of the selected hits: with their neighbours, and shortened if requested."""
         await expand(context, self._vectors, self._retrieve)
         if context.request.compress and context.results:
             with context.trace.step("compress"):
@@ -115,7 +115,7 @@ class Search:
         """Read a `metadata_filter` that selects whole documents.
 
         Raises:
-            InvalidInputError: names the place in it that is wrong, or it speaks of pages.
+            InvalidInputError: names the invalid place in it, or a condition on pages.
         """
         tree = parse_filter(raw)
         if speaks_of_pages(tree):
@@ -123,7 +123,7 @@ class Search:
         return await self._resolve.resolve_filter(organization, tree)
 
     async def require_spus(self, organization: Organization) -> None:
-        """Refuse a question that nobody has asked before, without asking it.
+        """Refuse a new question without SPUs; run no query.
 
         Raises:
             QuotaExceededError: the organization's SPUs are used up.
@@ -131,7 +131,7 @@ class Search:
         await self._models.embedding.require_spus(organization)
 
     async def _fill(self, context: SearchContext, refill: Refill, observe: Observer) -> None:
-        """Retrieve until enough hits may be shown, as the policy decides."""
+        """Retrieve until the policy has enough visible hits."""
         context.depth = context.plan.depth
         while True:
             await self._retrieve.run(context)
@@ -148,7 +148,7 @@ class Search:
                 return
 
     async def _compare(self, context: SearchContext) -> None:
-        """Give the chunks that only the keyword retriever found their vector score too."""
+        """Give chunks found only by the keyword retriever their vector score too."""
         unknown = [hit for hit in context.hits if hit.scores.vector is None] if context.vector else []
         if not unknown:
             return
@@ -162,7 +162,7 @@ class Search:
             hit.scores.vector = scores.get(hit.key)
 
     async def _count(self, context: SearchContext) -> int:
-        """Count the chunks that could be found."""
+        """Count the searchable chunks."""
         with context.trace.step("count"):
             return sum(await asyncio.gather(*(self._count_in(scope) for scope in context.scopes)))
 

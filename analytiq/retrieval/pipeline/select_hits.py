@@ -1,4 +1,4 @@
-"""Select: the first hits that reach the threshold and repeat no better one, with their texts."""
+"""Select: the first hits that reach the threshold and repeat no better hit, with their texts."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ RERANK_DEPTH = 50
 
 
 async def select_hits(context: SearchContext, vectors: VectorRepository) -> None:
-    """Fill in the selected hits. Where a reranker is to follow, the threshold is for its scores, and is left to it."""
+    """Fill in the selected hits. Before a reranker, leave the threshold to its scores."""
     plan, statistics = context.plan, context.trace.statistics
     hits, threshold = context.hits, context.request.score_threshold
     if threshold is not None and not plan.reranks:
@@ -40,7 +40,7 @@ async def select_hits(context: SearchContext, vectors: VectorRepository) -> None
 
 
 async def read_texts(context: SearchContext, vectors: VectorRepository, keys: Sequence[Key]) -> dict[Key, Passage]:
-    """Read chunks without their vectors, from each knowledge base at once; those that are gone are left out."""
+    """Read chunks without their vectors, from all knowledge bases at once; missing chunks are left out."""
 
     async def of(kb_id: str) -> dict[Key, Passage]:
         chunks = [(generation_id, index) for of_kb, generation_id, index in keys if of_kb == kb_id]

@@ -1,4 +1,4 @@
-"""The trace of one search: timings, counts, and the steps that were left out."""
+"""The trace of one search: timings, counts, and omitted steps."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Trace:
-    """One for each search."""
+    """The trace of one search."""
 
     timings_ms: dict[str, float] = field(default_factory=dict[str, float])
     statistics: Statistics = field(default_factory=Statistics)
@@ -41,7 +41,7 @@ class Trace:
     async def attempt(
         self, step: str, work: Awaitable[T], *, seconds: float, fatal: tuple[type[AnalytiqError], ...] = ()
     ) -> T | None:
-        """Wait for the result of a step that the search can do without; record why it failed.
+        """Await the result of an optional step; record the reason of a failure.
 
         Raises:
             AnalytiqError: one of `fatal`.
@@ -58,7 +58,7 @@ class Trace:
         return None
 
     def leave_out(self, step: str, code: str, detail: str) -> None:
-        """Record that a step was left out, once."""
+        """Record an omitted step, once."""
         if all(known.step != step for known in self.degraded):
             # Not the detail: a provider may have put the question into it.
             log.warning("search.degraded", step=step, code=code)

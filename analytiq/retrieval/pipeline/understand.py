@@ -50,10 +50,10 @@ class _Answer(BaseModel):
 async def understand(
     context: SearchContext, understanding: QueryUnderstanding | None, *, timeout_seconds: float
 ) -> None:
-    """Fill in the question and its imagined answers; where the call fails, the question stands as it was asked.
+    """Fill in the question and its imagined answers; if the call fails, keep the question unchanged.
 
     Raises:
-        QuotaExceededError: the organization may ask no model any more.
+        QuotaExceededError: the organization's quota for models is used up.
     """
     request, trace = context.request, context.trace
     if understanding is None:
@@ -71,7 +71,7 @@ async def understand(
 
 
 class ChatUnderstanding:
-    """Implements QueryUnderstanding; equal questions of an organization are asked once."""
+    """Implements QueryUnderstanding; equal questions of an organization share one call."""
 
     def __init__(self, chat: ChatService, *, cache_seconds: float) -> None:
         self._chat = chat
@@ -80,7 +80,7 @@ class ChatUnderstanding:
     async def understand(
         self, organization: Organization, question: str, history: Sequence[Turn], *, hyde: bool, model: str | None
     ) -> Understood:
-        """See QueryUnderstanding; without a conversation the question stays as it was asked."""
+        """See QueryUnderstanding; without a conversation the question stays unchanged."""
         # The key is looked for each time: what was asked with a key that is gone is not answered from memory.
         chosen = (await self._chat.choose(organization, model)).model
         instructions = _INSTRUCTIONS + (_IMAGINE if hyde else _NO_PASSAGE)

@@ -1,4 +1,4 @@
-"""A cache of understood questions, so that the same question is not paid for twice."""
+"""A cache of understood questions, so that a repeated question costs one call."""
 
 import asyncio
 from collections import OrderedDict
@@ -26,7 +26,7 @@ class _Remembered:
 class UnderstandingCache:
     """Understood questions by organization, for a limited time, in this process.
 
-    Of equal questions at once one is asked. What fails is not remembered.
+    Equal questions at once share one call. Failures are not cached.
     """
 
     def __init__(self, *, seconds: float) -> None:
@@ -35,7 +35,7 @@ class UnderstandingCache:
         self._asking: WeakValueDictionary[tuple[str, Key], asyncio.Lock] = WeakValueDictionary()
 
     async def get(self, organization_id: str, key: Key, ask: Callable[[], Awaitable[Understood]]) -> Understood:
-        """Return what is remembered, else ask and remember."""
+        """Return the cached value, else ask and cache."""
         if self._seconds <= 0:
             return await ask()
         lock = self._asking.setdefault((organization_id, key), asyncio.Lock())

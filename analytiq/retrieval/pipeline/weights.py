@@ -1,8 +1,8 @@
-"""Weights of the two retrievers of a hybrid search, by what the models know of the question. Pure.
+"""Weights of the two retrievers of a hybrid search, by the models' knowledge of the question. Pure.
 
-A model ranks well what it was trained to read. One for English takes Arabic apart letter by letter, and its vectors
-then say little: fused half and half with it, the words' nDCG@10 of 0.94 on Arabic questions falls to 0.70. Its
-tokenizer tells before the search: what a model was trained to read it knows by whole words.
+A model ranks well in the languages of its training. A model for English splits Arabic into letters, and its vectors
+then say little: fused half and half with them, the keyword retriever's nDCG@10 of 0.94 on Arabic questions falls to
+0.70. The tokenizer tells before the search: a trained model knows a language by whole words.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ moves no collection's nDCG@10 by more than 0.003 (docs/explanation/search.md).""
 class Weights:
     """Weights of one search.
 
-    `vector`: the vector retriever's weight, from 0 to 1; the keyword retriever has the rest. `reason`: for a person.
+    `vector`: the vector retriever's weight, from 0 to 1; the keyword retriever has the rest. `reason`: for people.
     """
 
     vector: float
@@ -34,12 +34,12 @@ class Weights:
 
 
 def weights_of(alpha: float | None, known_shares: Iterable[float | None]) -> Weights:
-    """The weights of one search.
+    """Return the weights of one search.
 
     Args:
-        alpha: the caller's; it is taken as it is.
-        known_shares: for each embedding model, the share of the question's letters (0 to 1) in words that it knows
-            whole; None where the model does not tell, as those of providers.
+        alpha: the caller's weight, taken unchanged.
+        known_shares: for each embedding model, the share of the question's letters (0 to 1) in words known to it
+            whole; None for a model without that information, such as a provider's.
     """
     if alpha is not None:
         return Weights(alpha, "`alpha` was given")

@@ -1,1 +1,1 @@
-"""From a passage of a document's text to the rectangles on its pages where its words stand."""
+"""Places of passages: from a range of a document's text to the rectangles of its words on the pages."""

@@ -1,8 +1,8 @@
-"""Lays a page's stored text beside the letters that the page shows: pure.
+"""Alignment of a page's stored text with the letters that the page shows. Pure.
 
-Both were read in the same order, but the text was made findable since (white space, ligatures, hyphens at line ends),
-so letters are compared without any of that; where they still differ, runs of letters are matched, and a passage that is
-mostly not found has no boxes rather than wrong ones.
+Both were read in the same order, but the text has been normalized since (white space, ligatures, hyphens at line ends),
+so letters are compared without any of that. If they still differ, runs of letters are matched; a passage with too few
+matches gets no boxes rather than wrong ones.
 """
 
 import unicodedata
@@ -38,10 +38,10 @@ class _Letters:
 
 
 def boxes_of(pieces: Sequence[PlacedText], page_text: str, start: int, end: int) -> list[Box]:
-    """Where the characters [start, end) of a page's text stand on the page: a box for each line; none where unsure.
+    """Return a box for each line of the characters [start, end) of a page's text; none if unsure.
 
     Args:
-        pieces: what the page shows, in the order of reading.
+        pieces: the letters of the page, in reading order.
         page_text: its stored text.
         start: in characters from the beginning of `page_text`.
         end: the first character after the passage.
@@ -76,7 +76,7 @@ def _letters(texts: Sequence[str], *, by_piece: bool = False) -> _Letters:
 
 
 def _runs(wanted: str, shown: str, first: int, last: int) -> list[int]:
-    """Where the passage's letters may begin among those shown; more than one where they cannot be told apart."""
+    """Return the possible starts of the passage among the letters shown; several if they cannot be told apart."""
     if wanted == shown:
         return [first]
     passage = wanted[first:last]
@@ -95,12 +95,12 @@ def _runs(wanted: str, shown: str, first: int, last: int) -> list[int]:
 
 
 def _equal(one: Iterable[str], other: Iterable[str]) -> int:
-    """How many letters are equal from the first on."""
+    """Count the equal letters from the first on."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _occurrences(text: str, passage: str) -> list[int]:
-    """Every place where it begins, overlapping ones too."""
+    """Return every place where the needle begins, overlapping ones included."""
     found: list[int] = []
     at = text.find(passage)
     while at >= 0:
@@ -110,7 +110,7 @@ def _occurrences(text: str, passage: str) -> list[int]:
 
 
 def _matched(wanted: str, shown: str, first: int, last: int) -> list[int]:
-    """The places in `shown` of those letters of the passage that stand in runs of both texts."""
+    """Return the places in `shown` of the passage's letters that stand in runs of both texts."""
     # Letter by letter a long page would take seconds; the passage is short, and so is where it can be.
     margin = 2 * (last - first) + 2000
     low, high = max(0, first - margin), min(len(shown), last + margin)
@@ -123,7 +123,7 @@ def _matched(wanted: str, shown: str, first: int, last: int) -> list[int]:
 
 
 def _lines(boxes: Sequence[Box]) -> list[Box]:
-    """Join neighbours that stand beside each other, or below each other where lines run from top to bottom."""
+    """Join neighbours that stand side by side, or below each other for vertical lines."""
     pairs = list(pairwise(boxes))
     across = sum(_share(one.top, one.bottom, two.top, two.bottom) >= SAME_LINE_SHARE for one, two in pairs)
     down = sum(_share(one.left, one.right, two.left, two.right) >= SAME_LINE_SHARE for one, two in pairs)
@@ -146,12 +146,12 @@ def _is_same_line(line: Box, box: Box, *, runs_down: bool) -> bool:
 
 
 def _gap(low: float, high: float, other_low: float, other_high: float) -> float:
-    """Between two intervals; negative where they overlap."""
+    """Measure the gap between two intervals; negative if they overlap."""
     return max(low, other_low) - min(high, other_high)
 
 
 def _share(low: float, high: float, other_low: float, other_high: float) -> float:
-    """How much of the shorter of two intervals lies in the other."""
+    """Return the share of the shorter interval that lies in the other."""
     shorter = min(high - low, other_high - other_low)
     return (min(high, other_high) - max(low, other_low)) / shorter if shorter > 0 else 0.0
 

@@ -1,4 +1,4 @@
-"""Finds the boxes of a passage; the file is read anew in the sandbox, so that nothing is stored or goes stale."""
+"""Finder of a passage's boxes; it reads the file again in the sandbox, so that no stored box can go stale."""
 
 import asyncio
 import tempfile
@@ -40,7 +40,7 @@ Languages = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class PlacedPage:
-    """A page of a passage with its boxes; without any, `reason` says why."""
+    """A page of a passage with its boxes; without boxes, `reason` explains why."""
 
     page_number: int
     boxes: tuple[Box, ...]
@@ -49,7 +49,7 @@ class PlacedPage:
 
 @dataclass(frozen=True, slots=True)
 class _PageKey:
-    """What a page's words depend on: other bytes have another file id."""
+    """The key of a page's words: other bytes have another file id."""
 
     organization_id: str
     file_id: str
@@ -81,7 +81,7 @@ class PageReader(Protocol):
 
 
 class Locating:
-    """Answers where on its pages a passage stands."""
+    """Service that locates passages on their pages."""
 
     def __init__(
         self,
@@ -106,12 +106,12 @@ class Locating:
     ) -> list[PlacedPage]:
         """Place the characters [start, end) of a document's text on their pages.
 
-        `text_hash`: of the text that both count in, where the caller knows it.
+        `text_hash`: of the text that the range counts in, if the caller knows it.
 
         Raises:
             NotFoundError: the organization has no such document.
-            ConflictError: its text has not been extracted yet, or is another than the caller's (`text_replaced`).
-            InvalidInputError: the range holds no character of the text.
+            ConflictError: its text is not extracted yet, or differs from the caller's (`text_replaced`).
+            InvalidInputError: the range contains no character of the text.
         """
         if start >= end:
             raise InvalidInputError.of_field("end", f"a passage ends after its start, {start}")
@@ -159,7 +159,7 @@ class Locating:
     async def _read_missing(
         self, document: Document, spans: Sequence[PageSpan], languages: Languages
     ) -> dict[int, str]:
-        """Read those pages whose words are not remembered; returns page number → why it could not be read."""
+        """Read the pages missing from the cache; return page number → reason of a failure."""
         wanted = [span for span in spans if _key(document, span, languages) not in self._words]
         if not wanted:
             return {}

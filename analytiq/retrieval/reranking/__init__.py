@@ -1,1 +1,1 @@
-"""Models that read a question and a passage together and say how well one answers the other."""
+"""Reranking models: read a question and a passage together and score the answer."""

@@ -1,4 +1,4 @@
-"""The port that every reranker implements."""
+"""Port of every reranker."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,7 +8,7 @@ class RerankModel(Protocol):
     """Scores passages for a question."""
 
     async def scores(self, question: str, passages: Sequence[str]) -> list[float]:
-        """A score from 0 to 1 for each passage, in their order.
+        """Return a score from 0 to 1 for each passage, in their order.
 
         Raises:
             RateLimitedError, TransientError, ProviderRefusedError: as an embedder does.

@@ -58,7 +58,7 @@ class LiteLLMReranker:
 
 
 def _scores(response: Any, count: int, model: str) -> list[float]:
-    """In the order of the passages; one that is missing, doubled or no number spoils the whole answer."""
+    """Read scores in the order of the passages; a missing, repeated or invalid score spoils the whole answer."""
     scores: dict[int, float] = {}
     results = cast("list[Any]", getattr(response, "results", None) or [])
     for result in results:

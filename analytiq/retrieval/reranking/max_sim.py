@@ -1,7 +1,7 @@
 """MaxSim by the local model's token vectors (Khattab and Zaharia 2020, "ColBERT"): no key, and slow.
 
-The model was not trained for it. Measured before: blended with the order of the search it gains half a point of nDCG@10
-on XQuAD and Cranfield, and alone it loses on Cranfield; so it is asked for, never a default.
+The model was not trained for it. Measured: blended with the order of the search it gains half a point of nDCG@10 on
+XQuAD and Cranfield, and alone it loses on Cranfield; so it is opt-in, never a default.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The one way to rerank: the organization's key, its limits, and the choice of a model."""
+"""The reranking service: the organization's key, its limits, and the choice of a model."""
 
 import asyncio
 from collections.abc import Sequence
@@ -49,10 +49,10 @@ class Reranking:
     async def rerank(
         self, organization: Organization, question: str, passages: Sequence[str], *, model: str | None
     ) -> list[float]:
-        """A score from 0 to 1 for each passage, in their order.
+        """Return a score from 0 to 1 for each passage, in their order.
 
         Raises:
-            InvalidInputError: no such model, or no key for its provider; says how to add one.
+            InvalidInputError: no such model, or no key for its provider; explains how to add one.
             RateLimitedError, TransientError, ProviderRefusedError: the provider's.
         """
         name = model or await self._default(organization)

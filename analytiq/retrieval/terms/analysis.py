@@ -1,10 +1,10 @@
-"""From a text to the terms that stand for it: chunks and questions alike.
+"""Analysis of texts into index terms, for chunks and questions alike.
 
-- `words`: words without stop words, stemmed by the text's language (Snowball), without accents. Runs of characters that
-  are written without spaces (Chinese, Japanese, Thai and others; Korean, whose endings are many) are taken in pairs.
-- `exact`: what is looked for as it stands: whole codes (`INV-2024/00123`, `AX-42-B`, `jo@example.org`, an IBAN) and
-  what hyphens join, whose parts are words as well; and stop words, for questions of nothing else.
-- `characters`: the single ones of what has no spaces, which count for less than pairs.
+- `words`: words without stop words, stemmed by the text's language (Snowball), without accents. Runs of characters
+  written without spaces (Chinese, Japanese, Thai and others; Korean, whose endings are many) are taken in pairs.
+- `exact`: terms matched literally: whole codes (`INV-2024/00123`, `AX-42-B`, `jo@example.org`, an IBAN) and hyphenated
+  compounds, whose parts are words as well; and stop words, for questions of nothing else.
+- `characters`: the single characters of text without spaces, which count for less than pairs.
 """
 
 from collections import Counter
@@ -29,9 +29,9 @@ KNOWN_WORDS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class ChunkTerms:
-    """Of a chunk, repeated as often as they come; `words` and `characters` are separated by spaces.
+    """The terms of a chunk, with repetitions; `words` and `characters` are separated by spaces.
 
-    `language`: of its words in Latin script; None where they do not tell it.
+    `language`: of its words in Latin script; None if they do not reveal it.
     """
 
     words: str
@@ -42,13 +42,13 @@ class ChunkTerms:
 
     @property
     def exact(self) -> str:
-        """What is indexed as it stands, separated by spaces."""
+        """The exact terms, separated by spaces."""
         return " ".join((*self.codes, *self.stopped))
 
 
 @dataclass(frozen=True, slots=True)
 class AskedWord:
-    """A word of a question: any of its stems, or the word as it stands in a code or between hyphens (None: nowhere)."""
+    """A word of a question: any of its stems, or its form in a code or compound (None: not in any)."""
 
     stems: tuple[str, ...]
     exact: str | None
@@ -64,7 +64,7 @@ class AskedCode:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Of a question: what is looked for, and how often it says so. `stopped`: where it has only stop words."""
+    """The terms of a question with their counts. `stopped`: its stop words, if it has no other words."""
 
     words: dict[AskedWord, int]
     codes: tuple[AskedCode, ...]
@@ -74,7 +74,7 @@ class Asked:
 
 
 def chunk_terms(text: str, *, language: str | None = None) -> ChunkTerms:
-    """The terms of a chunk; `language` is taken where its words do not tell their own."""
+    """Analyse a chunk; `language` applies if its words do not reveal their own."""
     plain = normalised(text)
     words = words_in(plain)
     characters = "" if plain.isascii() else " ".join("".join(UNSPACED_RUN.findall(plain)))
@@ -93,7 +93,7 @@ def chunk_terms(text: str, *, language: str | None = None) -> ChunkTerms:
 
 
 def asked_terms(question: str, languages: Sequence[str]) -> Asked:
-    """The terms of a question to chunks in these languages (those of Latin script; the others tell themselves)."""
+    """Analyse a question to chunks in these languages of Latin script; other scripts reveal theirs."""
     plain = normalised(question)
     spoken = languages or (ENGLISH,)
     words: Counter[AskedWord] = Counter()
@@ -123,7 +123,7 @@ def asked_terms(question: str, languages: Sequence[str]) -> Asked:
 
 
 def stems_of(word: str, language: str) -> list[str]:
-    """The terms of a normalised word; none of a stop word."""
+    """Return the terms of a normalised word; none of a stop word."""
     return _stems(language)[word].split()
 
 
@@ -155,9 +155,9 @@ def _stems_of_all(words: Iterable[str], languages: Sequence[str]) -> tuple[str, 
 
 
 class _Stems(dict[str, str]):
-    """Normalised word → its terms, separated by spaces; empty for a stop word. Filled as words come up.
+    """A cache from normalised words to their terms, separated by spaces; empty for a stop word.
 
-    An accented word has the stem of its plain form as well, where that is another: who types without accents finds it.
+    An accented word also has the stem of its plain form if that differs: a search typed without accents finds it.
     """
 
     def __init__(self, language: str) -> None:

@@ -1,7 +1,7 @@
-"""What is meant letter by letter: invoice numbers, part codes, addresses, versions, account numbers.
+"""Codes, matched letter by letter: invoice numbers, part codes, addresses, versions, account numbers.
 
-A code is the same whatever separates its parts, as long as no two numbers become one: `AX-42-B`, `AX/42/B` and `AX42B`
-are the same, `1.23` and `12.3` are not.
+A code is the same with any separators between its parts, as long as no two numbers become one: `AX-42-B`, `AX/42/B` and
+`AX42B` are the same, `1.23` and `12.3` are not.
 """
 
 import re
@@ -32,7 +32,7 @@ _HAS_LETTER = re.compile(r"[^\W\d_]")
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """One term for what signs join, and its parts. `is_code`: it has a number, or is an address."""
+    """A term for parts joined by signs, with the parts. `is_code`: it contains a number, or is an address."""
 
     term: str
     parts: tuple[str, ...]
@@ -40,7 +40,7 @@ class Whole:
 
 
 def joined_words(plain: str) -> list[Whole]:
-    """What hyphens and other signs join in a normalised text; also that within paths, labels and addresses."""
+    """Find the parts joined by hyphens and other signs in a normalised text, also within paths and addresses."""
     chain = _ASCII_CHAIN if plain.isascii() else CHAIN
     # Most of what stands between spaces is letters alone, which is told without an expression.
     pieces = [piece for piece in plain.split() if not piece.isalnum()]
@@ -48,7 +48,7 @@ def joined_words(plain: str) -> list[Whole]:
 
 
 def wholes_of(chain: str) -> list[Whole]:
-    """A chain as one term, and those within it."""
+    """Return a chain as one term, and the chains within it."""
     pieces = [chain, *(piece for level in _LEVELS if level.search(chain) for piece in level.split(chain))]
     found: dict[str, Whole] = {}
     for piece in pieces:
@@ -60,7 +60,7 @@ def wholes_of(chain: str) -> list[Whole]:
 
 
 def single_codes(plain: str, words: Iterable[str]) -> list[Whole]:
-    """Codes that no signs part; account numbers in groups of four; names of programming languages.
+    """Find codes without separators, account numbers in groups of four, and names of programming languages.
 
     `words`: those of the normalised text.
     """
@@ -75,7 +75,7 @@ def single_codes(plain: str, words: Iterable[str]) -> list[Whole]:
 
 
 def parts_of_single(term: str) -> list[str]:
-    """How else a code that no signs part may be written: in groups of four; without its signs."""
+    """Return the other spellings of a code without separators: in groups of four; without its signs."""
     if _IBAN_ALONE.fullmatch(term) and _is_iban(term):
         return [term, *(term[start : start + 4] for start in range(0, len(term), 4))]
     return SPACED_WORD.findall(term)

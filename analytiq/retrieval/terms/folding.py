@@ -1,10 +1,10 @@
-"""What is the same to a reader becomes the same string: case, width, accents, forms of Arabic letters."""
+"""Folding of equivalent spellings to one string: case, width, accents, forms of Arabic letters."""
 
 import unicodedata
 
 
 class _Folds(dict[int, str]):
-    """Code point → what stands for it without accents; filled as characters come up."""
+    """A cache from code points to their forms without accents."""
 
     def __missing__(self, code: int) -> str:
         folded = _without_accents(chr(code))
@@ -31,7 +31,7 @@ _FOLDS = _Folds()
 
 
 def normalised(text: str) -> str:
-    """A text of one width, composed and in lower case; its accents stay, which stemmers read."""
+    """Normalise a text to one width, composed and in lower case; accents stay, since stemmers read them."""
     if text.isascii():
         return text.lower()
     composed = unicodedata.normalize("NFKC", text).casefold().translate(_INVISIBLE)
@@ -40,7 +40,7 @@ def normalised(text: str) -> str:
 
 
 def folded(word: str) -> str:
-    """A normalised word as people type it who have no keys for its accents."""
+    """Fold a normalised word to its spelling on a keyboard without accents."""
     return word if word.isascii() else word.translate(_FOLDS)
 
 

@@ -1,6 +1,6 @@
-"""Which language a text is in, as far as stemming needs to know: by script, then by its most frequent words.
+"""Language detection for stemming: by script, then by the most frequent words.
 
-Only Latin script leaves a question open. Words of other scripts are stemmed by their script alone, wherever they stand.
+Only Latin script leaves a question open. Words of other scripts are stemmed by their script alone.
 """
 
 import re
@@ -68,9 +68,9 @@ _OTHER = re.compile(r"[^\W\d_a-z\u00df-\u024f]")
 
 
 def language_of(words: Sequence[str]) -> str | None:
-    """The stemmer for the words in Latin script of a text, in lower case.
+    """Return the stemmer for the lower-case words in Latin script of a text.
 
-    None where too little tells, or most of it is in other scripts.
+    None if the evidence is too thin, or most of the text is in other scripts.
     """
     sample = words[:MOST_WORDS]
     marks = _languages_of_word()

@@ -1,4 +1,4 @@
-"""What is a word, in scripts with and without spaces."""
+"""Word boundaries, in scripts with and without spaces."""
 
 import re
 import unicodedata
@@ -20,7 +20,7 @@ STEMMED = {
 
 
 def _marks() -> str:
-    """Marks that stand within words but are no letters to Python: accents, vowel signs, tones; joiners."""
+    """Return the marks within words that Python does not count as letters: accents, vowel signs, tones; joiners."""
     marks = [chr(code) for code in range(0x0300, 0x1E00) if unicodedata.category(chr(code)) in ("Mn", "Mc")]
     return "".join(mark for mark in marks if not re.match(f"[{UNSPACED}]", mark)) + "\u00ad\u200c\u200d"
 
@@ -40,17 +40,17 @@ _SCRIPTS = {language: re.compile(f"[{characters}]") for language, characters in 
 
 
 def words_in(plain: str) -> list[str]:
-    """The words of a normalised text, and its runs of what has no spaces."""
+    """Return the words of a normalised text, and its runs without spaces."""
     return (ASCII_WORD if plain.isascii() else WORD).findall(plain)
 
 
 def pairs(run: str) -> list[str]:
-    """The overlapping pairs of a run of characters that has no spaces."""
+    """Return the overlapping pairs of a run of characters without spaces."""
     return [run[start : start + 2] for start in range(len(run) - 1)]
 
 
 def language_of_script(word: str) -> str | None:
-    """The stemmer that a word's first character decides on; None for Latin and for what is not stemmed."""
+    """Return the stemmer given by a word's first character; None for Latin and for scripts without a stemmer."""
     if word.isascii():
         return None
     return next((language for language, letters in _SCRIPTS.items() if letters.match(word)), None)

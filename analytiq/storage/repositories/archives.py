@@ -128,7 +128,7 @@ class ArchiveSource:
         return sorted({str(address) for address in found if address})
 
     async def unknown_collections(self) -> list[str]:
-        """Collections that no archive takes because nobody has said whose rows they hold."""
+        """Return collections that no archive contains, because their rows' owner is undeclared."""
         names = await self._database.list_collection_names()
         return sorted(name for name in names if catalog.find(name) is None and not name.startswith("system."))
 

@@ -68,7 +68,7 @@ class ChunkPageRepository:
         return int(rows[0]["chunks"]) if rows else 0
 
     async def _parts(self, match: Row, skip: int, limit: int, session: AsyncClientSession) -> list[_Part]:
-        """Which chunks of which generations the page has; entries say how many chunks go before each."""
+        """Return the generations' chunks on the page; entries count the chunks before each."""
         running: Row = {"$sum": "$chunk_count", "window": {"documents": ["unbounded", "current"]}}
         pipeline: list[Row] = [
             {"$match": match},

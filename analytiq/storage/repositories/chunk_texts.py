@@ -108,7 +108,7 @@ class ChunkTextRepository:
             yield None if epoch is None else TextsAt(epoch, reading)
 
     async def existing(self, kb_ids: Sequence[str]) -> set[str]:
-        """Those of the ids that are knowledge bases and not being deleted, of whatever organization."""
+        """Return the ids of knowledge bases not being deleted, of any organization."""
         query: Row = {"_id": {"$in": object_ids(set(kb_ids))}}
         return {str(row["_id"]) async for row in self._connection.majority["kb_epochs"].find(query, {"_id": 1})}
 

@@ -78,7 +78,7 @@ class DocumentSurvey:
         return await self._majority.count_documents(query, limit=at_most)
 
     async def files_named_among(self, file_ids: Collection[str]) -> set[str]:
-        """Those of the files that a document names; reads all documents, so for the few that nothing else names."""
+        """Return the files named by a document; reads all documents, so for the few files that no row names."""
         cursor = self._majority.find({"file_id": {"$in": list(file_ids)}}, {"_id": 0, "file_id": 1})
         return {str(row["file_id"]) async for row in cursor}
 

@@ -96,7 +96,7 @@ class DocumentRepository:
     async def of_organizations(
         self, organization_ids: Collection[str], document_ids: Collection[str]
     ) -> list[Document]:
-        """Those of the documents that belong to one of the organizations; each tells to which."""
+        """Return the documents that belong to one of the organizations, each with its organization."""
         query: Row = {"_id": {"$in": object_ids(set(document_ids))}, "organization_id": {"$in": list(organization_ids)}}
         return [decode(Document, row) async for row in self._collection.find(query)]
 
@@ -229,7 +229,7 @@ class DocumentRepository:
         *,
         session: Session | None = None,
     ) -> None:
-        """Extraction will not succeed; a text of an earlier version goes on being served."""
+        """Record the permanent failure of an extraction; an earlier version's text stays served."""
         await self._collection.update_one(
             {"_id": object_id(document_id), "organization_id": organization_id, "file_id": file_id},
             {
@@ -352,11 +352,11 @@ class DocumentRepository:
             after = rows[-1]["_id"]
 
     async def uses_of_tag(self, organization_id: str, tag_id: str) -> int:
-        """How many documents carry the tag."""
+        """Count the documents with the tag."""
         return await self._collection.count_documents({"organization_id": organization_id, "tag_ids": tag_id})
 
     async def states(self, organization_id: str) -> dict[str, int]:
-        """How many documents are in each state."""
+        """Count the documents in each state."""
         cursor = await self._collection.aggregate(
             [
                 {"$match": {"organization_id": organization_id}},

@@ -62,7 +62,7 @@ class Cached:
 
 @dataclass(frozen=True, slots=True)
 class CacheSize:
-    """As the server counts, at once, however many there are; `bytes` of all rows as BSON.
+    """The counts of the server, at once for any size; `bytes` of all rows as BSON.
 
     After a crash of the server both may be off, until it has validated the collection.
     """
@@ -88,7 +88,7 @@ class EmbeddingCacheRepository:
         self._by_primary = self._collection.with_options(write_concern=WriteConcern(w=1))
 
     async def find(self, keys: Collection[str]) -> Cached:
-        """Those that are cached. At most about LOOKUP_SIZE keys a call."""
+        """Return the cached embeddings of the keys. At most about LOOKUP_SIZE keys a call."""
         used_before = clock.now() - USE_NOTED_AFTER
         found = Cached({}, [])
         async for row in self._collection.find({"_id": {"$in": list(keys)}}, {"embedding": 1, "last_used_at": 1}):
@@ -99,7 +99,7 @@ class EmbeddingCacheRepository:
         return found
 
     async def present_among(self, keys: Collection[str]) -> set[str]:
-        """Those of the keys that are cached, without their embeddings; covered."""
+        """Return the cached keys, without their embeddings; covered by an index."""
         return {str(row["_id"]) async for row in self._collection.find({"_id": {"$in": list(keys)}}, {"_id": 1})}
 
     async def note_use(self, keys: Collection[str]) -> None:

@@ -256,7 +256,7 @@ class GenerationRepository:
         organization_id: str | None = None,
         kb_id: str | None = None,
     ) -> list[Generation]:
-        """Generations that have been in one of the states since before `moment`, of all or as narrowed."""
+        """Return generations in one of the states since before `moment`, of all organizations or as narrowed."""
         query: Row = {"state": {"$in": [state.value for state in states]}, "updated_at": {"$lt": moment}}
         if organization_id is not None:
             query["organization_id"] = organization_id
@@ -265,7 +265,7 @@ class GenerationRepository:
         return [decode(Generation, row) async for row in self._collection.find(query).limit(limit)]
 
     async def chunks_not_current(self, kb_id: str) -> int:
-        """How many vectors at most the knowledge base's generations have that are not, or no longer, current.
+        """Count at most the vectors of the knowledge base's generations that are not, or no longer, current.
 
         Of all knowledge bases there are few of these generations, so their index by state finds them.
         """
@@ -292,7 +292,7 @@ class GenerationRepository:
         return [decode(Generation, row) async for row in cursor]
 
     async def of_ids(self, organization_id: str, generation_ids: Collection[str]) -> dict[str, Generation]:
-        """Generation id → row, of those that have one."""
+        """Map generation ids to rows, for those that have one."""
         query: Row = {"_id": {"$in": object_ids(set(generation_ids))}, "organization_id": organization_id}
         return {str(row["_id"]): decode(Generation, row) async for row in self._majority.find(query)}
 
@@ -313,7 +313,7 @@ class GenerationRepository:
         )
 
     async def known(self, kb_id: str, generation_ids: Collection[str]) -> set[str]:
-        """Those of the ids that have a row."""
+        """Return the ids that have a row."""
         query: Row = {"_id": {"$in": object_ids(set(generation_ids))}, "kb_id": kb_id}
         return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
 

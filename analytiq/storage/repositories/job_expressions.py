@@ -1,4 +1,4 @@
-"""What the queries of the queue have in common; times are the server's ($$NOW), so that no worker's clock counts."""
+"""Shared parts of the queue's queries; times are the server's ($$NOW), so that no worker's clock counts."""
 
 from collections.abc import Collection
 

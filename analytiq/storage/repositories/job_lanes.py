@@ -12,7 +12,7 @@ from analytiq.storage.repositories.rows import Row
 
 @dataclass(frozen=True, slots=True)
 class LaneNews:
-    """That a lane holds a job of this priority."""
+    """The news of a job of this priority in a partition."""
 
     lane: str
     organization_id: str

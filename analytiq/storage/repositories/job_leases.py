@@ -238,6 +238,6 @@ class JobLeases:
         return row is not None
 
     async def held_tokens(self, lease_tokens: Collection[str]) -> set[str]:
-        """Those of the lease tokens under which a job is running now."""
+        """Return the lease tokens of jobs running now."""
         query: Row = {"lease_token": {"$in": list(lease_tokens)}, "state": JobState.RUNNING.value}
         return {str(row["lease_token"]) async for row in self._collection.find(query, {"lease_token": 1})}

@@ -69,7 +69,7 @@ class ErrorGroup:
 
 @dataclass(frozen=True, slots=True)
 class JobQuery:
-    """Which jobs of an organization are meant; what is None does not narrow it."""
+    """A selection of an organization's jobs; None does not narrow it."""
 
     states: tuple[JobState, ...] = ()
     kinds: tuple[JobKind, ...] = ()
@@ -100,7 +100,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         return decode(Job, row) if row else None
 
     async def page(self, organization_id: str, query: JobQuery, *, skip: int, limit: int) -> JobPage:
-        """A page of an organization's jobs, latest change first, and how many match, counted up to MOST_COUNTED."""
+        """Return a page of an organization's jobs, latest change first, and the matches up to MOST_COUNTED."""
         wanted = _matching(organization_id, query)
         cursor = self._collection.find(wanted).sort([("updated_at", -1), ("_id", 1)]).skip(skip).limit(limit)
         jobs = [decode(Job, row) async for row in cursor]
@@ -121,11 +121,11 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         return result.modified_count
 
     async def cancel(self, organization_id: str, job_id: str, failure: Failure) -> JobState | None:
-        """Stop a job: a waiting one is dead at once, a running one is told at its next heartbeat, or when it is
-        claimed again, where its attempt ends or its worker dies before that.
+        """Cancel a waiting job at once, and a running one at its next heartbeat.
 
-        Returns the state that it was in; None where the organization has no such job. A cancelled job stays as a
-        dead one, so that the reconciler does not ask for it again and a person can.
+        If its attempt ends or its worker dies before that, the job is cancelled when it is claimed again. Return the
+        job's former state; None if the organization has no such job. A cancelled job stays as a dead one, so that a
+        person can replay it and the reconciler does not request it again.
         """
         is_waiting: Row = {"$eq": ["$state", JobState.AVAILABLE.value]}
         is_running: Row = {"$eq": ["$state", JobState.RUNNING.value]}
@@ -202,11 +202,11 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         return groups
 
     async def existing(self, job_ids: Collection[str]) -> set[str]:
-        """Those of the deduplication keys that have a row, be it waiting, running or dead."""
+        """Return the deduplication keys with a row, be it waiting, running or dead."""
         return {str(row["_id"]) async for row in self._collection.find({"_id": {"$in": list(job_ids)}}, {"_id": 1})}
 
     async def unfinished_among(self, job_ids: Collection[str]) -> set[str]:
-        """Those of the deduplication keys whose job waits or runs."""
+        """Return the deduplication keys whose job waits or runs."""
         query: Row = {
             "_id": {"$in": list(job_ids)},
             "state": {"$in": [JobState.AVAILABLE.value, JobState.RUNNING.value]},
@@ -214,7 +214,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
 
     async def count_unfinished(self, organization_id: str, kind: JobKind) -> int:
-        """How many of an organization's jobs of a kind wait or run; for kinds of few jobs."""
+        """Count an organization's waiting and running jobs of a kind; for kinds of few jobs."""
         return await self._collection.count_documents(
             {
                 "organization_id": organization_id,
@@ -235,7 +235,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
             raise LeaseLostError(f"The lease of job {job.id!r} was lost. Another worker continues the job.")
 
     async def dead_among(self, job_ids: Collection[str]) -> list[Job]:
-        """Those of the jobs that were given up."""
+        """Return the failed jobs among these."""
         query: Row = {"_id": {"$in": list(job_ids)}, "state": JobState.DEAD.value}
         return [decode(Job, row) async for row in self._collection.find(query)]
 
@@ -250,7 +250,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         return [decode(Job, row) async for row in self._collection.find(query)]
 
     async def of_organizations(self, organization_ids: Collection[str], job_ids: Collection[str]) -> list[Job]:
-        """Those of the jobs that belong to one of the organizations; each tells to which."""
+        """Return the jobs that belong to one of the organizations, each with its organization."""
         query: Row = {"_id": {"$in": list(job_ids)}, "organization_id": {"$in": list(organization_ids)}}
         return [decode(Job, row) async for row in self._collection.find(query)]
 

@@ -1,4 +1,4 @@
-"""What is still to be done for knowledge bases, and what was given up, from the collection of jobs."""
+"""Remaining and failed work of knowledge bases, from the collection of jobs."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

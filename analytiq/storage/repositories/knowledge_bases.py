@@ -96,7 +96,7 @@ class KnowledgeBaseRepository:
         return decode(KnowledgeBase, row) if row else None
 
     async def of_organizations(self, organization_ids: Collection[str], kb_ids: Collection[str]) -> list[KnowledgeBase]:
-        """Those of the knowledge bases that belong to one of the organizations; each tells to which."""
+        """Return the knowledge bases that belong to one of the organizations, each with its organization."""
         query: Row = {
             "_id": {"$in": object_ids(set(kb_ids))},
             "organization_id": {"$in": list(organization_ids)},
@@ -252,7 +252,7 @@ class KnowledgeBaseRepository:
         return result.matched_count == 1
 
     async def counts_by_store(self) -> dict[str, int]:
-        """How many knowledge bases were made for which store, of every organization."""
+        """Count every organization's knowledge bases by their store."""
         # Older rows say nothing, and are the local store's.
         kind = {"$ifNull": ["$vector_store", LOCAL_BACKEND]}
         pipeline: list[Row] = [{"$match": {"status": _SHOWN}}, {"$group": {"_id": kind, "count": {"$sum": 1}}}]
@@ -260,7 +260,7 @@ class KnowledgeBaseRepository:
         return {str(row["_id"]): int(row["count"]) async for row in cursor}
 
     async def existing(self, kb_ids: Collection[str]) -> set[str]:
-        """Those of the ids that have a row, whatever its status and organization; for the reconciler."""
+        """Return the ids that have a row, in any status and organization; for the reconciler."""
         query: Row = {"_id": {"$in": object_ids(set(kb_ids))}}
         return {str(row["_id"]) async for row in self._majority.find(query, {"_id": 1})}
 
@@ -270,7 +270,7 @@ class KnowledgeBaseRepository:
         return {str(row["_id"]): str(row["name"]) async for row in self._collection.find(query, {"name": 1})}
 
     async def shown(self, kb_ids: Collection[str]) -> set[str]:
-        """Those of the ids that have a row and are not being deleted, of whatever organization."""
+        """Return the ids of knowledge bases not being deleted, of any organization."""
         query: Row = {"_id": {"$in": object_ids(set(kb_ids))}, "status": _SHOWN}
         return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
 

@@ -165,7 +165,7 @@ class SavingsRepository:
         until: datetime | None = None,
         by_day: bool = False,
     ) -> list[UsageTotal]:
-        """As the ledger's, of each day that has a part in [since, until)."""
+        """Return the ledger's totals for each day that has a part in [since, until)."""
         first = None if since is None else _midnight(since)
         match: Row = {"organization_id": organization_id, **_within("day", first, until)}
         return await _totals(self._collection, match, ("saved_spus",), day=_day_of("$day") if by_day else None)

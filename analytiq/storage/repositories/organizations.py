@@ -74,7 +74,7 @@ class OrganizationRepository:
         return [decode(Organization, row) async for row in self._collection.find({}).sort("_id", 1)]
 
     async def existing(self, organization_ids: Collection[str]) -> set[str]:
-        """Those of the ids that are an organization's; one that is being restored or erased is none."""
+        """Return the ids of existing organizations, without those being restored or erased."""
         query: Row = {"_id": {"$in": object_ids(set(organization_ids))}}
         return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
 

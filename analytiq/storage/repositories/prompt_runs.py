@@ -67,7 +67,7 @@ class PromptRunRepository:
     async def insert_automatic(
         self, session: Session, organization_id: str, prompt_id: str, version: int, documents: Sequence[tuple[str, str]]
     ) -> list[PromptRun]:
-        """A run for each (document id, text hash) that has had none of its own accord; returns those that are new."""
+        """Create an automatic run for each (document id, text hash) without one; return the new ones."""
         now = clock.now()
         runs = [
             PromptRun(
@@ -97,7 +97,7 @@ class PromptRunRepository:
     async def _known(
         self, session: Session, organization_id: str, prompt_id: str, version: int, text_hash_of: dict[str, str]
     ) -> set[str]:
-        """The documents of whose text, as it is, there is a run already, unfinished or done, whatever it came to."""
+        """Return the documents whose present text already has a run, unfinished or done, with any outcome."""
         cursor = self._collection.find(
             {
                 "organization_id": organization_id,

@@ -208,5 +208,5 @@ def _full_at_ms(name: str) -> Row:
 
 
 def _idle_at(names: Sequence[str]) -> Row:
-    """When the row may be forgotten: every bucket is full, and nothing is blocked."""
+    """Return the time from which the row may be deleted: every bucket is full, and nothing is blocked."""
     return {"$toDate": {"$max": [_NOW, _BLOCKED_UNTIL, *(_full_at_ms(name) for name in names)]}}

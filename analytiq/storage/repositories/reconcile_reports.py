@@ -39,7 +39,7 @@ class ReconcileReportRepository:
     async def page(
         self, organization_id: str | None, *, kb_id: str | None, skip: int, limit: int
     ) -> tuple[list[ReconciliationRun], int]:
-        """A page of an organization's runs, None: of those over everything; newest first, without their examples."""
+        """Return a page of an organization's runs, newest first, without examples; None: of all-inclusive runs."""
         query: Row = {"organization_id": organization_id}
         if kb_id is not None:
             query["kb_id"] = kb_id

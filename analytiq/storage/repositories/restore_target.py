@@ -232,7 +232,7 @@ class RestoreTarget:
             raise _stray(VECTORS_PREFIX)
 
     async def _insert_embeddings(self, rows: Sequence[Row]) -> None:
-        """Those that are not cached yet; one that lost its payer in an erasure gets it back."""
+        """Insert the embeddings missing from the cache; one that lost its payer in an erasure gets it back."""
         source, target = self._run.source_organization_id, self._run.organization_id
         updates: list[UpdateOne] = []
         for row in rows:

@@ -33,7 +33,7 @@ class IdMap:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether ids change at all."""
+        """True if the restore changes ids."""
         return self._salt is not None
 
     def new(self, value: Any) -> Any:

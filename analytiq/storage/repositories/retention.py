@@ -59,7 +59,7 @@ class RetentionRepository:
         return [str(row["_id"]) async for row in cursor]
 
     async def count_selected(self, organization_id: str, selection: DocumentSelection) -> int:
-        """How many documents fit."""
+        """Count the selected documents."""
         return await self._documents.count_documents(_query(organization_id, selection))
 
 

@@ -47,7 +47,7 @@ class TagRepository:
         return decode(Tag, row) if row else None
 
     async def with_ids(self, organization_id: str, tag_ids: Sequence[str]) -> list[Tag]:
-        """Those of the tags that exist in the organization."""
+        """Return the tags that exist in the organization."""
         query = {"_id": {"$in": object_ids(list(tag_ids))}, "organization_id": organization_id}
         return [decode(Tag, row) async for row in self._collection.find(query)]
 

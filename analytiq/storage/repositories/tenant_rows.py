@@ -170,7 +170,7 @@ class TenantRows:
         return {name: count for name, count in found.items() if count}
 
     async def superseded_of(self, organization_id: str, document_ids: Sequence[str]) -> list[Generation]:
-        """Generations of the documents that newer ones have replaced, and whose vectors wait to be swept."""
+        """Return the documents' superseded generations, whose vectors wait for the sweep."""
         query: Row = {
             "organization_id": organization_id,
             "document_id": {"$in": list(document_ids)},
@@ -247,7 +247,7 @@ class TenantRows:
         return await self._delete("uploads", {"organization_id": organization_id})
 
     async def _unfinished(self, file_ids: Ids[ObjectId]) -> list[ObjectId]:
-        """Those of the files that never got their row; a finished one goes by that row."""
+        """Return the files that never got their row; a finished file goes by its row."""
         cursor = self._majority["fs.files"].find({"_id": {"$in": list(file_ids)}}, {"_id": 1})
         finished = {row["_id"] async for row in cursor}
         return [file_id for file_id in file_ids if file_id not in finished]

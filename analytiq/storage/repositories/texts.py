@@ -224,7 +224,7 @@ class TextRepository:
         return [StagedText(row["organization_id"], row["document_id"], str(row["_id"])) async for row in cursor]
 
     async def served_after(self, *, after: str, until: datetime, limit: int) -> list[StagedText]:
-        """The next texts behind a text id that are, or were, served, made before `until`; of any organization."""
+        """Return the next texts behind a text id, served now or before, made before `until`; of any organization."""
         query: Row = {"state": {"$ne": "staging"}, "created_at": {"$lt": until}}
         if after:
             query["_id"] = {"$gt": object_id(after)}
@@ -251,12 +251,12 @@ class TextRepository:
         return [StagedText(row["organization_id"], row["document_id"], str(row["_id"])) async for row in cursor]
 
     async def heads_among(self, text_ids: Collection[str]) -> set[str]:
-        """Those of the texts that have a head."""
+        """Return the texts that have a head."""
         cursor = self._heads.find({"_id": {"$in": object_ids(set(text_ids))}}, {"_id": 1})
         return {str(row["_id"]) async for row in cursor}
 
     async def whole_among(self, text_ids: Collection[str]) -> set[str]:
-        """Those of the texts that are there with all of their segments."""
+        """Return the texts that have all of their segments."""
         cursor = self._heads.find({"_id": {"$in": object_ids(set(text_ids))}}, {"segment_count": 1})
         wanted = {str(row["_id"]): int(row["segment_count"]) async for row in cursor}
         segmented = [text_id for text_id, count in wanted.items() if count]

@@ -47,7 +47,7 @@ class UploadRepository:
         await self._collection.delete_one({**_key(upload), "is_given_up": True})
 
     async def abandoned(self, *, limit: int, organization_id: str | None = None) -> list[Upload]:
-        """Uploads whose lease has ended, by the server's clock, of any organization or of one; for the reconciler."""
+        """Return uploads with an expired lease, by the server's clock, of any organization or of one."""
         query: Row = {"$expr": {"$lt": ["$lease_expires_at", "$$NOW"]}}
         if organization_id is not None:
             query["organization_id"] = organization_id
@@ -61,7 +61,7 @@ class UploadRepository:
         return decode(Upload, row) if row else None
 
     async def file_ids_among(self, file_ids: Collection[str]) -> set[str]:
-        """Those of the files that an upload under way is writing, of whatever organization."""
+        """Return the files being written by an upload, of any organization."""
         cursor = self._collection.find({"file_id": {"$in": list(file_ids)}}, {"file_id": 1})
         return {str(row["file_id"]) async for row in cursor}
 

@@ -114,7 +114,7 @@ def _values_of_first(document: bytes) -> dict[str, tuple[int, int]] | None:
 
 
 def _row_by_row(batch: bytes) -> Iterator[_Columns]:
-    """Runs of rows with vectors of one length."""
+    """Yield runs of rows with vectors of one length."""
     rows: list[dict[str, Any]] = bson.decode_all(batch)  # pyright: ignore[reportUnknownMemberType] pymongo's overloads
     for _, group in groupby(rows, key=lambda row: len(row["embedding"])):
         alike = list(group)

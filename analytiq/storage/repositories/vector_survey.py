@@ -62,7 +62,7 @@ class VectorSurvey:
         return CollectionState(as_uuid.hex, has_indexes=wanted <= set(present))
 
     async def extents(self, kb_id: str, generation_ids: Collection[str]) -> dict[str, Extent]:
-        """Generation id → its extent, of those that have any vector; covered."""
+        """Map generation ids to their extents, for those with a vector; covered by an index."""
         cursor = await self._database[collection_name(kb_id)].aggregate(
             [
                 {"$match": {"generation_id": {"$in": list(generation_ids)}}},
@@ -86,7 +86,7 @@ class VectorSurvey:
         return list(dict.fromkeys([str(row["generation_id"]) async for row in cursor]))
 
     async def documents_of(self, kb_id: str, generation_ids: Collection[str]) -> dict[str, str]:
-        """Generation id → document id, as a vector of each says; a query for each."""
+        """Map generation ids to document ids, as a vector of each names it; one query for each."""
         found: dict[str, str] = {}
         for generation_id in generation_ids:
             row: Row | None = await self._database[collection_name(kb_id)].find_one(

@@ -185,7 +185,7 @@ class VectorRepository:
     async def passages(
         self, organization_id: str, kb_id: str, wanted: Collection[tuple[str, int]]
     ) -> dict[tuple[str, int], Passage]:
-        """(generation id, chunk index) → passage, of those that are there."""
+        """Map (generation id, chunk index) to the passage, for those present."""
         by_generation: dict[str, list[int]] = {}
         for generation_id, chunk_index in wanted:
             by_generation.setdefault(generation_id, []).append(chunk_index)
@@ -231,7 +231,7 @@ class VectorRepository:
             return VectorsAt(epoch, tuple(indexed), tuple(changes))
 
     async def kb_ids_with_epoch(self, kb_ids: Collection[str]) -> set[str]:
-        """Those of the ids that are knowledge bases and not being deleted, of whatever organization."""
+        """Return the ids of knowledge bases not being deleted, of any organization."""
         query: Row = {"_id": {"$in": object_ids(set(kb_ids))}}
         return {str(row["_id"]) async for row in self._majority["kb_epochs"].find(query, {"_id": 1})}
 

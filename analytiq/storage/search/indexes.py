@@ -75,7 +75,7 @@ class SearchIndexState:
 
 @dataclass(frozen=True, slots=True)
 class SearchServer:
-    """Whether a search server stands behind MongoDB, and what MongoDB said; `is_away`: it is there, but not reached."""
+    """The presence of a search server behind MongoDB, and MongoDB's message; `is_away`: present, but unreachable."""
 
     is_there: bool
     answer: str
@@ -249,7 +249,7 @@ class SearchIndexes:
 
 
 def said(error: OperationFailure) -> str:
-    """What the server said, without the rest of its answer."""
+    """Return the server's message, without the rest of its answer."""
     return str((error.details or {}).get("errmsg") or error).rstrip(".")
 
 

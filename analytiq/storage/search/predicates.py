@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Path(StrEnum):
-    """What a chunk can be filtered by; every one is declared in both indexes."""
+    """A path by which chunks can be filtered; every path is declared in both indexes."""
 
     ORGANIZATION_ID = "organization_id"
     DOCUMENT_ID = "document_id"

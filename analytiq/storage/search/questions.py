@@ -42,7 +42,7 @@ def clauses_of(question: str) -> list[Stage]:
 
 
 def _beginning(question: str) -> str:
-    """As much of the question as may be asked."""
+    """Cut the question to the longest permitted beginning."""
     for count, word in enumerate(_WORD.finditer(question)):
         if count == MOST_WORDS:
             return question[: word.start()]

@@ -107,10 +107,10 @@ class SearchRowRepository:
         return await self._found(organization_id, kb_id, [{"$search": stage}, {"$limit": limit}], "searchScore")
 
     async def count_by_words(self, organization_id: str, kb_id: str, question: str, *, verdict: Verdict) -> int:
-        """How many chunks the server's index finds, those that have left the collection meanwhile too.
+        """Count the chunks found by the server's index, including those that have left the collection since.
 
         Raises:
-            TransientError: as of `nearest`.
+            TransientError: see `nearest`.
         """
         stage = _word_stage(organization_id, question, verdict)
         if stage is None:
@@ -129,10 +129,10 @@ class SearchRowRepository:
         dimensions: int,
         with_words: bool,
     ) -> int:
-        """How many of these chunks the index of vectors knows and, `with_words`, that of words too.
+        """Count the chunks known to the vector index and, `with_words`, to the keyword index too.
 
         Raises:
-            TransientError: as of `nearest`.
+            TransientError: see `nearest`.
         """
         predicate = every(
             [
@@ -155,7 +155,7 @@ class SearchRowRepository:
     async def embeddings(
         self, organization_id: str, kb_id: str, wanted: Collection[tuple[str, int]]
     ) -> dict[tuple[str, int], Vector]:
-        """(generation id, chunk index) → embedding, of those that are there."""
+        """Map (generation id, chunk index) to the embedding, for those present."""
         by_generation: dict[str, list[int]] = {}
         for generation_id, chunk_index in wanted:
             by_generation.setdefault(generation_id, []).append(chunk_index)
@@ -178,7 +178,7 @@ class SearchRowRepository:
     async def page_groups(
         self, organization_id: str, kb_id: str, document_ids: Collection[str] | None
     ) -> list[PageGroup]:
-        """How many chunks lie on which pages, of these documents or of all, of every generation."""
+        """Count the chunks by pages, of these documents or of all, of every generation."""
         match: Row = {"organization_id": organization_id}
         if document_ids is not None:
             match["document_id"] = {"$in": list(document_ids)}
@@ -219,7 +219,7 @@ class SearchRowRepository:
 
 
 def _word_stage(organization_id: str, question: str, verdict: Verdict) -> Stage | None:
-    """What `$search` is told; None where nothing can be found."""
+    """Build the `$search` stage; None if nothing can match."""
     predicate, clauses = _within(organization_id, verdict), clauses_of(question)
     if predicate is None or not clauses:
         return None

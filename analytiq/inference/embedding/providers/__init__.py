@@ -1,1 +1,1 @@
-"""Embedding providers: the local model, and everything that LiteLLM reaches."""
+"""Embedding providers: the local model, and every provider that LiteLLM reaches."""

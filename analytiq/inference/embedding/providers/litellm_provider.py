@@ -132,7 +132,7 @@ class LiteLLMEmbedder:
 
 
 def input_type_parameters(provider: str, model: str, input_type: InputType) -> dict[str, str]:
-    """What tells the model whether it reads a question or a passage; nothing for models that take no hint."""
+    """Return the parameters that tell a question from a passage; nothing for models that take no hint."""
     is_query = input_type is InputType.QUERY
     name = model.rpartition("/")[2]
     # Cohere's models refuse a call without it, from v3 on.
@@ -150,11 +150,11 @@ def input_type_parameters(provider: str, model: str, input_type: InputType) -> d
 
 
 def checked_vectors(data: object, count: int, *, model: str, dimensions: int | None) -> Vectors:
-    """The vectors of an answer in the order of the texts, shape (count, dimensions); or refuse it whole.
+    """Return the vectors in the order of the texts, shape (count, dimensions); refuse a malformed answer whole.
 
     Raises:
         ProviderUnavailableError: wrong count, wrong order, unequal lengths, NaN or infinite numbers, a zero vector.
-        DimensionMismatchError: well-formed, but not of the `dimensions` asked for.
+        DimensionMismatchError: well-formed, but not of the requested `dimensions`.
     """
     rows = [_vector(item, model) for item in _in_order(data, count, model)]
     lengths = {len(row) for row in rows}

@@ -97,19 +97,19 @@ class LocalEmbedder:
         return _pooled(results, len(texts))
 
     def token_vectors(self, text: str) -> Vectors:
-        """The output vectors of a text's own tokens, shape (tokens, 384), not normalised; blocking."""
+        """Return the output vectors of a text's own tokens, shape (tokens, 384), not normalised; blocking."""
         words, model = self._load()
         parts = [model.token_vectors(window.token_ids) for window in _windows(0, words.ids(text))]
         return np.concatenate(parts)
 
     def known_share(self, text: str) -> float:
-        """The share of a text's letters, from 0 to 1, in words that the model knows whole; blocking."""
+        """Return the share of a text's letters, from 0 to 1, in words the model knows whole; blocking."""
         with self._lock:
             words = self._word_piece()
         return words.known_share(text)
 
     def close(self) -> None:
-        """End the threads, once what is running is done; the embedder is of no use afterwards."""
+        """End the threads after their running work; the embedder is unusable afterwards."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _slices(self, texts: Sequence[str]) -> list[list[_Window]]:
@@ -128,14 +128,14 @@ class LocalEmbedder:
             return self._loaded
 
     def _word_piece(self) -> WordPiece:
-        """Called with the lock held; without the model, it is there in a tenth of the time."""
+        """Load the tokenizer, with the lock held; without the model that takes a tenth of the time."""
         if self._words is None:
             self._words = WordPiece()
         return self._words
 
 
 def _windows(text_index: int, token_ids: Sequence[int]) -> Iterator[_Window]:
-    """Windows of equal length: a short last one would be read without any context."""
+    """Split into windows of equal length: a short last one would be read without any context."""
     count = max(1, -(-len(token_ids) // CONTENT_TOKENS))
     for number in range(count):
         first, last = len(token_ids) * number // count, len(token_ids) * (number + 1) // count
@@ -156,9 +156,9 @@ def _sliced(windows: Iterable[_Window]) -> Iterator[list[_Window]]:
 
 
 def _pooled(results: Iterable[_Sums], count: int) -> Vectors:
-    """The mean over all tokens of a text has the direction of their sum, and vectors are normalised.
+    """Sum over all tokens of a text: the mean has the same direction, and vectors are normalised.
 
-    Added up in the order of the windows, not in that of their completion: float sums depend on it.
+    Sum in the order of the windows, not of their completion: float sums depend on the order.
     """
     vectors = np.zeros((count, DIMENSIONS), dtype=np.float32)
     for sums in results:

@@ -50,7 +50,7 @@ class _Metadata(Protocol):
 
 
 class _Session(Protocol):
-    """What is used of onnxruntime's InferenceSession, whose own annotations say little."""
+    """The used part of onnxruntime's InferenceSession, whose own annotations say little."""
 
     def run(self, output_names: None, input_feed: dict[str, NDArray[np.int64]]) -> Sequence[NDArray[np.float32]]: ...
 
@@ -64,16 +64,16 @@ class MiniLm:
         self._session = session
 
     def token_sum(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
-        """The sum of the output vectors of all tokens of one window, shape (384,).
+        """Return the sum of the output vectors of all tokens of one window, shape (384,).
 
-        One window a run, since activations are quantized by their range over the whole input: beside other
-        texts, or padding, a text would get a slightly different vector each time. It costs nothing: batches
-        of 8 and 32 passages were 14 % and 32 % slower; only short sentences would gain (16 %).
+        Each window runs alone, since activations are quantized by their range over the whole input: beside other texts,
+        or padding, a text would get a slightly different vector each time. Running alone costs nothing: batches of 8
+        and 32 passages were 14 % and 32 % slower; only short sentences would gain (16 %).
         """
         return self._hidden(token_ids).sum(axis=0)
 
     def token_vectors(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
-        """The output vectors of the tokens of one window, without those that begin and end it; (tokens, 384)."""
+        """Return the output vectors of a window's tokens, without its first and last special token; (tokens, 384)."""
         return self._hidden(token_ids)[1:-1]
 
     def _hidden(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
@@ -86,7 +86,7 @@ class MiniLm:
 def open_model(words: WordPiece) -> MiniLm:
     """Load the integer graph (0.15 s).
 
-    Falls back to the graph as shipped, with a warning, where the integer products do badly on this processor.
+    Fall back to the graph as shipped, with a warning, if the integer products are inaccurate on this processor.
 
     Raises:
         ProviderRefusedError: the weights are not installed or not those expected.

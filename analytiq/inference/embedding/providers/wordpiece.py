@@ -21,10 +21,10 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class WordPiece:
-    """From text to token ids, without the model's special tokens; safe to use from several threads.
+    """A tokenizer from text to token ids, without special tokens; safe to use from several threads.
 
-    A text that spells `[CLS]` or `[SEP]` gets the ids of the letters, never a special token: a document
-    cannot steer the model by what it quotes.
+    A text that spells `[CLS]` or `[SEP]` gets the ids of the letters, never a special token: a document cannot steer
+    the model by its text.
     """
 
     def __init__(self) -> None:
@@ -38,14 +38,14 @@ class WordPiece:
         self._tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
 
     def ids(self, text: str) -> Sequence[int]:
-        """The token ids of a whole text, however long.
+        """Return the token ids of a whole text of any length.
 
-        One text a call: the library's batches start threads of its own, which warn in every forked child.
+        Each call takes one text: the library's batches start threads of its own, which warn in every forked child.
         """
         return self._tokenizer.encode(_LONE_SURROGATE.sub("\ufffd", text), add_special_tokens=False).ids
 
     def known_share(self, text: str) -> float:
-        """The share of a text's letters and digits, from 0 to 1, in words that are one token; 1 where it has none.
+        """Return the share of letters and digits, from 0 to 1, in words of one token; 1 for a text without any.
 
         Single characters beyond ASCII do not count as known: the vocabulary has those of many scripts, for languages
         that the model never learnt.

@@ -1,4 +1,4 @@
-"""The backend of any MongoDB replica set: knowledge bases are searched in this process."""
+"""Backend for any MongoDB replica set: searches knowledge bases in this process."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from analytiq.storage.all_repositories import Repositories
 
 
 class LocalBackend:
-    """Follows the change log of each knowledge base that is searched; the rows in MongoDB are all that it needs."""
+    """Follower of the change log of each searched knowledge base; it needs nothing but the rows in MongoDB."""
 
     def __init__(self, vectors: LocalVectorStore, keywords: LocalLexicalIndex) -> None:
         self.vectors = vectors
@@ -30,17 +30,17 @@ class LocalBackend:
         return []
 
     async def write(self, knowledge_base: KnowledgeBase, owner: VectorOwner, rows: Sequence[VectorRow]) -> None:
-        """See RetrievalBackend: the change log says what to read."""
+        """See RetrievalBackend: the change log names the rows to read."""
 
     async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, chunk_count: int) -> None:
-        """See RetrievalBackend: a search reads what it lacks."""
+        """See RetrievalBackend: a search reads missing changes itself."""
 
     async def follow(self, knowledge_base: KnowledgeBase, epoch: Epoch) -> None:
         """See RetrievalBackend."""
         await self.keywords.follow(knowledge_base, epoch)
 
     async def remove(self, knowledge_base: KnowledgeBase, generation_id: str) -> None:
-        """See RetrievalBackend: the change log says what to drop."""
+        """See RetrievalBackend: the change log names the rows to drop."""
 
     async def drop(self, knowledge_base: KnowledgeBase) -> None:
         """See RetrievalBackend."""

@@ -1,4 +1,4 @@
-"""The search indexes of MongoDB's own search server, kept for the knowledge bases made for it."""
+"""The indexes of MongoDB's own search server, for the knowledge bases created on it."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ LONGEST_POLL_SECONDS = 1.0
 
 
 class MongoBackend:
-    """Atlas, or MongoDB with mongot: where a knowledge base outgrows the memory of one process.
+    """The backend for Atlas, or MongoDB with mongot: for knowledge bases that outgrow the memory of one process.
 
-    The server follows the rows by itself. An answer is as fresh as the epoch because indexing waits until the server
-    knows the chunks of the next commit. `with_keywords`: keeps the keyword index too.
+    The server follows the rows by itself. Answers are as fresh as the epoch because indexing waits until the server
+    knows the chunks of the next commit. `with_keywords`: keep the keyword index too.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class MongoBackend:
         self._with_keywords = with_keywords
 
     async def prepare(self, knowledge_base: KnowledgeBase) -> None:
-        """See RetrievalBackend: makes both indexes, or brings them up to this release's definition.
+        """See RetrievalBackend: create both indexes, or bring them up to this release's definition.
 
         Raises:
             InvalidInputError: the model's vectors cannot be indexed.
@@ -116,7 +116,7 @@ class MongoBackend:
         return [*wanted, word_index()] if self._with_keywords else wanted
 
     async def _indexable(self, knowledge_base: KnowledgeBase, generation_id: str, sample: list[int]) -> list[int]:
-        """Those that the server will ever know: a vector of zeros has no direction, and it leaves it out silently."""
+        """Return the chunks the server can index: it silently skips a vector of zeros, which has no direction."""
         chunks = [(generation_id, chunk_index) for chunk_index in sample]
         embeddings = await self._rows.embeddings(knowledge_base.organization_id, knowledge_base.id, chunks)
         directionless = {chunk_index for (_, chunk_index), vector in embeddings.items() if not vector.any()}
@@ -134,7 +134,7 @@ class MongoBackend:
 
 
 def sample_of(chunk_count: int) -> list[int]:
-    """Chunks that stand for all: the first, the last, and some in between."""
+    """Return a sample of the chunks: the first, the last, and some in between."""
     if chunk_count <= SAMPLE:
         return list(range(chunk_count))
     return sorted({round(place * (chunk_count - 1) / (SAMPLE - 1)) for place in range(SAMPLE)})

@@ -1,8 +1,8 @@
-"""From what the search server finds to chunks that are current and pass the filter.
+"""Conversion of the search server's finds to chunks that are current and pass the filter.
 
-Its index holds generations that are staged, superseded or swept as well, and what chunks carried of their documents
-some time ago. So every chunk is held against `document_index` and against the filter as `docs` answered it, and where
-that leaves too few, more are asked for.
+The server's index also holds staged, superseded and swept generations, and stale copies of document fields. So every
+chunk is checked against `document_index` and against the filter as `docs` answered it. If too few remain, more chunks
+are requested.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -34,14 +34,14 @@ IsExhausted = Callable[[int, int], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """What of a filter the server is told; `document_ids`: all whose chunks may pass, where they are few."""
+    """The part of a filter sent to the server; `document_ids`: all documents whose chunks may pass, if they are few."""
 
     verdict: Verdict
     document_ids: frozenset[str] | None = None
 
 
 def narrowing(chunk_filter: ChunkFilter | None) -> Narrowing:
-    """By the documents' ids where they are few, else by what the chunks carry."""
+    """Narrow by the documents' ids if they are few, else by the fields stored with the chunks."""
     if chunk_filter is None:
         return Narrowing(verdict=True)
     selection = chunk_filter.selection
@@ -51,7 +51,7 @@ def narrowing(chunk_filter: ChunkFilter | None) -> Narrowing:
 
 
 class CurrentHits:
-    """Asks until enough chunks count, or there are no more."""
+    """A loop of requests until enough current chunks are found, or none are left."""
 
     def __init__(self, entries: IndexEntryRepository) -> None:
         self._entries = entries
@@ -65,10 +65,10 @@ class CurrentHits:
         ask: Ask,
         is_exhausted: IsExhausted,
     ) -> list[FoundChunk]:
-        """At most `limit` chunks that count, best first; ties in order of document and chunk.
+        """Return at most `limit` current chunks, best first; ties in order of document and chunk.
 
         Raises:
-            InvalidInputError: more would have to be looked at than the server finds for one question.
+            InvalidInputError: the search needs more chunks than the server returns for one question.
         """
         asked = min(limit + TIES, MOST_FOUND)
         while True:
@@ -93,7 +93,7 @@ class CurrentHits:
             asked = min(asked * GROWTH, MOST_FOUND)
 
     async def count(self, knowledge_base: KnowledgeBase, document_ids: Collection[str] | None) -> int:
-        """How many chunks are indexed, of these documents or of all."""
+        """Count the indexed chunks, of these documents or of all."""
         if document_ids is None:
             return (await self._entries.statistics(knowledge_base.id))[1]
         ordered = sorted(document_ids)
@@ -104,7 +104,7 @@ class CurrentHits:
         return total
 
     async def generations(self, knowledge_base: KnowledgeBase, document_ids: Collection[str]) -> set[str]:
-        """The current generations of these documents."""
+        """Return the current generations of these documents."""
         ordered = sorted(document_ids)
         current: set[str] = set()
         for start in range(0, len(ordered), COUNTED_AT_ONCE):
@@ -130,7 +130,7 @@ def _best(chunks: Sequence[FoundChunk], limit: int) -> list[FoundChunk]:
 
 
 def passes(selection: Selection, chunk: FoundChunk) -> bool:
-    """Whether the chunk is selected."""
+    """Return True if the chunk is selected."""
     return contains(selection, chunk.document_id, chunk.first_page, chunk.last_page)
 
 
@@ -145,7 +145,7 @@ def _documents_named(selection: Selection) -> int:
 
 
 def _all_documents(selection: Selection) -> frozenset[str] | None:
-    """Documents outside of which nothing is selected, where the selection says so."""
+    """Return the documents that contain every selected chunk, if the selection names them."""
     match selection:
         case DocumentSet(document_ids):
             return document_ids

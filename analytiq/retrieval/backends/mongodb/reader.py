@@ -24,7 +24,7 @@ FEWEST_CANDIDATES = 100
 
 
 class MongoReader:
-    """Reads what the search server knows by now, held against the index entries; `prepare` remakes a lost index.
+    """A reader of the search server's present state, checked against the index entries; `prepare` remakes a lost index.
 
     Keywords are found by Lucene's BM25 over English stems, pairs of characters (Chinese, Japanese, Korean) and whole
     codes.
@@ -50,8 +50,8 @@ class MongoReader:
         """See IndexReader.
 
         Raises:
-            InvalidInputError: it would take more than the 10,000 nearest chunks to answer.
-            StoreLoadingError: the index cannot be asked yet.
+            InvalidInputError: the answer needs more than the 10,000 nearest chunks.
+            StoreLoadingError: the index is not ready.
             TransientError: the search server does not answer.
         """
         narrowed = narrowing(chunk_filter)
@@ -78,8 +78,8 @@ class MongoReader:
         """See IndexReader.
 
         Raises:
-            InvalidInputError: it would take more than the 10,000 best chunks to answer.
-            StoreLoadingError: the index cannot be asked yet.
+            InvalidInputError: the answer needs more than the 10,000 best chunks.
+            StoreLoadingError: the index is not ready.
             TransientError: the search server does not answer.
         """
         narrowed = narrowing(chunk_filter)
@@ -109,11 +109,11 @@ class MongoReader:
     async def keyword_search_behind(
         self, question: str, *, limit: int, chunk_filter: ChunkFilter | None
     ) -> list[KeywordHit]:
-        """See IndexReader: a search server that cannot be asked has nothing."""
+        """See IndexReader: a search server that is not ready returns no hits."""
         return []
 
     async def count(self, *, chunk_filter: ChunkFilter | None) -> int:
-        """See IndexReader; by the index entries, and by the rows where the filter speaks of pages."""
+        """See IndexReader; count by the index entries, or by the rows if the filter has pages."""
         knowledge_base = self._knowledge_base
         if chunk_filter is None:
             return await self._hits.count(knowledge_base, None)
@@ -131,7 +131,7 @@ class MongoReader:
         return sum(group.chunks for group in selected if group.generation_id in current)
 
     async def scores(self, query: Query, chunks: Collection[ChunkKey]) -> dict[ChunkKey, float]:
-        """See IndexReader; reads the vectors of the chunks, and compares them here."""
+        """See IndexReader; read the vectors of the chunks, and compare them in this process."""
         embeddings = await self._rows.embeddings(self._knowledge_base.organization_id, self._knowledge_base.id, chunks)
         if not embeddings:
             return {}
@@ -162,7 +162,7 @@ class MongoReader:
         return await self._hits.count(self._knowledge_base, narrowed.document_ids)
 
     async def _require_index(self, name: str) -> None:
-        """Tell an index that finds nothing from a missing one, as after a restore, which is made again."""
+        """Tell an index without hits from a missing index, as after a restore; have a missing one remade."""
         kb_id = self._knowledge_base.id
         state = (await self._indexes.states(kb_id)).get(name)
         if state is not None and state.is_queryable:

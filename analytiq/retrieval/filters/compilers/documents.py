@@ -46,9 +46,9 @@ _OBJECT_ID = re.compile(r"[0-9a-f]{24}")
 
 
 def compile_filter(tree: Filter) -> MongoQuery:
-    """The query that finds in `docs` exactly the documents that the filter passes.
+    """Return the query that finds in `docs` exactly the documents that pass the filter.
 
-    It says nothing of pages, and knows no organization: put it into an `$and` beside `{"organization_id": ...}`.
+    The query ignores pages, and knows no organization: put it into an `$and` beside `{"organization_id": ...}`.
     """
     match tree:
         case And(operands):
@@ -88,7 +88,7 @@ def _column(field: FilterField) -> str:
 
 
 def _stored_values(field: FilterField, values: Iterable[FilterValue]) -> list[object]:
-    """The literals as `docs` keeps them, without those that no document can have."""
+    """Convert literals to the form stored in `docs`; drop those that no document can have."""
     if field is not BuiltInField.DOCUMENT_ID:
         return list(values)
     return [*object_ids([value for value in values if isinstance(value, str) and _OBJECT_ID.fullmatch(value)])]

@@ -32,7 +32,7 @@ def compiled(schema: tantivy.Schema, selection: Selection) -> tantivy.Query:
 
 
 def document_count(selection: Selection) -> int:
-    """How many documents it names: what compiling and running it costs goes by this."""
+    """Count the documents named by the selection: the cost of compiling and running it grows with them."""
     match selection:
         case DocumentSet(document_ids):
             return len(document_ids)
@@ -45,7 +45,7 @@ def document_count(selection: Selection) -> int:
 
 
 def _page(schema: tantivy.Schema, comparator: Comparator, page: float) -> tantivy.Query:
-    """Pages of a chunk are those from its first to its last; `page` may be any number, a fraction or infinite."""
+    """Compare the pages of a chunk, from its first to its last; `page` may be any number, a fraction or infinite."""
     match comparator:
         case Comparator.EQUAL:
             if not math.isfinite(page) or page != int(page):
@@ -64,7 +64,7 @@ def _page(schema: tantivy.Schema, comparator: Comparator, page: float) -> tantiv
 
 
 def _range(schema: tantivy.Schema, name: str, least: float | None, greatest: float | None) -> tantivy.Query:
-    """[least, greatest] of a field of whole numbers."""
+    """Match the range [least, greatest] of a field of whole numbers."""
     low = -LAST_PAGE if least is None else max(-LAST_PAGE, min(least, LAST_PAGE))
     high = LAST_PAGE if greatest is None else max(-LAST_PAGE, min(greatest, LAST_PAGE))
     if high < low:
@@ -73,7 +73,7 @@ def _range(schema: tantivy.Schema, name: str, least: float | None, greatest: flo
 
 
 def _next_above(page: float) -> float:
-    """The least whole number that is greater."""
+    """Return the least whole number above `number`."""
     return _whole(page, math.floor) + 1
 
 

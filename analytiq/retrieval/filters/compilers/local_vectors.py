@@ -14,11 +14,11 @@ Mask = NDArray[np.bool_]
 
 
 class Rows(Protocol):
-    """What is known of the rows; `first_pages` and `last_pages` have the shape (rows,)."""
+    """The known facts of the rows; `first_pages` and `last_pages` have the shape (rows,)."""
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """The number of rows."""
         ...
 
     @property
@@ -32,12 +32,12 @@ class Rows(Protocol):
         ...
 
     def spans_of(self, document_id: str) -> Iterable[tuple[int, int]]:
-        """The rows of a document, each span from its start to before its stop."""
+        """Return the rows of a document, each span from its start to before its stop."""
         ...
 
 
 def selected(selection: Selection, rows: Rows) -> Mask:
-    """True for the selected rows; what it says of dead rows means nothing."""
+    """Mark the selected rows with True; the marks of dead rows mean nothing."""
     match selection:
         case DocumentSet(document_ids):
             return _of_documents(document_ids, rows)

@@ -1,10 +1,10 @@
 """Compiler of filters and selections to conditions of MongoDB's search server.
 
-Metadata is asked for by terms (`analytiq.retrieval.filters.projection`), which say most things exactly, not all: the
-order of strings that are no moments, the order of integers of more than 53 bits, and whatever a document's metadata has
-beyond the kept terms. There the conditions pass more than the filter, never less, and the hits are checked against the
-filter afterwards. The complement of a condition that passes too much passes too little, so each part is compiled for
-its side: `is_wide` from above, else from below.
+Metadata is matched by terms (`analytiq.retrieval.filters.projection`). Terms express most conditions exactly, except
+the order of strings that are no moments, the order of integers of more than 53 bits, and metadata beyond the kept
+terms. There the conditions pass more than the filter, never less, and the hits are checked against the filter
+afterwards. The complement of a condition that passes too much passes too little, so each part is compiled for its side:
+`is_wide` from above, else from below.
 """
 
 from collections.abc import Iterable
@@ -61,7 +61,7 @@ _PARTIAL = Condition(Path.IS_PARTIAL, Comparator.EQUAL, True)  # noqa: FBT003  #
 
 
 def of_selection(selection: Selection) -> Verdict:
-    """Just the selected chunks."""
+    """Match exactly the selected chunks."""
     match selection:
         case DocumentSet(document_ids):
             return one_of(Path.DOCUMENT_ID, sorted(document_ids))
@@ -78,7 +78,7 @@ def of_selection(selection: Selection) -> Verdict:
 
 
 def of_filter(tree: Filter, *, is_wide: bool = True) -> Verdict:
-    """At least the chunks that pass the filter; not `is_wide`: at most."""
+    """Match at least the chunks that pass the filter; without `is_wide`, at most those."""
     match tree:
         case And(operands):
             return every(of_filter(operand, is_wide=is_wide) for operand in operands)
@@ -147,7 +147,7 @@ def _metadata_ordered(field: MetadataField, comparator: Comparator, value: Filte
 
 
 def _string_ordered(field: MetadataField, comparator: Comparator, value: str, *, is_wide: bool) -> Verdict:
-    """Moments among each other, as declared dates are; of all other strings only that they are strings is known."""
+    """Order moments as declared dates are ordered; match every other string by its type only."""
     others = [text_term(field.keys)] if is_wide else []
     key = moment_key(value)
     if key is None:
@@ -157,7 +157,7 @@ def _string_ordered(field: MetadataField, comparator: Comparator, value: str, *,
 
 
 def _bounds(comparator: Comparator, value: float, *, is_wide: bool) -> tuple[int, int]:
-    """The numbers that compare so, as the first and last `sortable`."""
+    """Return the numbers that satisfy the comparison, as the first and last `sortable`."""
     key = sortable(value)
     is_strict = comparator in _STRICT
     if abs(value) >= EXACT_INTEGERS:
@@ -201,7 +201,7 @@ def _pages(comparator: Comparator, page: float) -> Verdict:
 
 
 def _of_type(field: BuiltInField, values: Iterable[FilterValue]) -> list[str | datetime]:
-    """The literals that a value of the field can equal."""
+    """Return the literals that a value of the field can equal."""
     kind = datetime if field is BuiltInField.UPLOAD_DATE else str
     return [value for value in values if isinstance(value, kind)]
 

@@ -1,4 +1,4 @@
-"""One knowledge base's index: read by anybody through views, changed by one at a time."""
+"""The keyword index of one knowledge base: many readers through views, one writer at a time."""
 
 import contextlib
 import json
@@ -31,14 +31,14 @@ _META = "meta.json"
 
 
 class DamagedIndexError(TransientError):
-    """The files of an index cannot be read or written; it is made anew."""
+    """Failure to read or write the files of an index; the index is rebuilt."""
 
     code = "lexical_index_damaged"
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What an index is an index of; kept in the index itself, so that it changes in the same commit."""
+    """The identity of an index: knowledge base, epoch and release; stored inside it, so that a commit changes both."""
 
     format: str
     organization_id: str
@@ -49,7 +49,7 @@ class State:
 
     @classmethod
     def of(cls, knowledge_base: KnowledgeBase, epoch: Epoch) -> "State":
-        """The state of a knowledge base at an epoch."""
+        """Return the state of a knowledge base at an epoch."""
         return cls(
             format=FORMAT,
             organization_id=knowledge_base.organization_id,
@@ -60,17 +60,17 @@ class State:
         )
 
     def is_of(self, knowledge_base: KnowledgeBase) -> bool:
-        """Whether it is of this very knowledge base, and of this release."""
+        """Return True if the state belongs to this knowledge base and this release."""
         return self == State.of(knowledge_base, self.at)
 
     @property
     def at(self) -> Epoch:
-        """The epoch that the index is at."""
+        """The index version of the state."""
         return Epoch(kb_id=self.kb_id, epoch=self.epoch, commit_id=self.commit_id)
 
 
 class WordIndex:
-    """An index of tantivy's in a directory that is this process's alone, or in memory. Its methods block."""
+    """A tantivy index in memory, or in a directory owned by this process. Its methods block."""
 
     def __init__(self, index: tantivy.Index) -> None:
         self._index = index
@@ -79,10 +79,10 @@ class WordIndex:
 
     @classmethod
     def opened(cls, directory: Path) -> "WordIndex":
-        """The index that is there.
+        """Open the existing index.
 
         Raises:
-            DamagedIndexError: it is not whole.
+            DamagedIndexError: the index is incomplete.
         """
         with _failures_told():
             require_whole(directory)
@@ -90,13 +90,13 @@ class WordIndex:
 
     @classmethod
     def created(cls, directory: Path | None) -> "WordIndex":
-        """An empty index in an empty directory, or (None) in memory."""
+        """Create an empty index in an empty directory, or in memory for None."""
         with _failures_told():
             return cls(tantivy.Index(schema(), None if directory is None else str(directory)))
 
     @property
     def state(self) -> State | None:
-        """What it is an index of; None where nothing was committed."""
+        """The identity of the index; None before the first commit."""
         with _failures_told():
             self._index.reload()
             searcher = self._index.searcher()
@@ -107,14 +107,14 @@ class WordIndex:
             return State(**json.loads(bytes(stored or b"")))
 
     def view(self) -> View:
-        """What was committed last."""
+        """Return a view of the last commit."""
         with _failures_told():
             self._index.reload()
             searcher = self._index.searcher()
             return View(schema(), searcher, common_languages(searcher.terms_with_prefix(LANGUAGE, "")))
 
     def add(self, chunks: Sequence[ChunkText], languages: dict[str, str]) -> None:
-        """Add chunks, unseen until `commit`. `languages`: generation id → what its chunks so far were in, kept here."""
+        """Add chunks, invisible until `commit`. `languages`: counts by generation id, which this call updates."""
         with _failures_told():
             writer = self._writing()
             for chunk in chunks:
@@ -124,13 +124,13 @@ class WordIndex:
                 writer.add_document(row_of(chunk, terms))
 
     def remove(self, generation_ids: Collection[str]) -> None:
-        """Remove generations, unseen until `commit`; those that are not there are no error."""
+        """Remove generations, still visible until `commit`; unknown generations are ignored."""
         with _failures_told():
             for generation_id in generation_ids:
                 self._writing().delete_documents_by_term("generation", generation_id)
 
     def commit(self, state: State) -> None:
-        """Make the changes durable, and seen by the views that follow."""
+        """Make the changes durable and visible to later views."""
         with _failures_told():
             writer = self._writing()
             writer.delete_documents_by_term("is_state", "true")
@@ -144,14 +144,14 @@ class WordIndex:
                 self._writer.rollback()
 
     def rest(self) -> None:
-        """Wait until merges are done, and give the writer's threads and memory back; the next change gets others."""
+        """Wait for merges, then free the writer's threads and memory; the next change starts new ones."""
         writer, self._writer = self._writer, None
         if writer is not None:
             with _failures_told():
                 writer.wait_merging_threads()
 
     def abandon(self) -> None:
-        """End all writing at once; what was not committed is lost."""
+        """End all writing at once; uncommitted changes are lost."""
         self._writer = None
 
     def _writing(self) -> tantivy.IndexWriter:
@@ -161,10 +161,10 @@ class WordIndex:
 
 
 def require_whole(directory: Path) -> None:
-    """Compare the checksums of all that was committed.
+    """Compare the checksums of all committed files.
 
     Raises:
-        DamagedIndexError: says which file is damaged.
+        DamagedIndexError: names the damaged file.
     """
     with _failures_told():
         for path in _committed_files(directory):
@@ -184,7 +184,7 @@ def searched(view: View, question: str, *, limit: int, selection: Selection | No
 
 @contextlib.contextmanager
 def _failures_told() -> Generator[None]:
-    """Say of every failure of the library's what it means; a panic in it is no `Exception`."""
+    """Translate the library's failures into errors; its panics are no `Exception`."""
     try:
         yield
     except TransientError:
@@ -202,7 +202,7 @@ def _damaged(error: BaseException) -> DamagedIndexError:
 
 
 def _committed_files(directory: Path) -> list[Path]:
-    """Those that the last commit names; a process that died may have left others, half written, which nobody reads."""
+    """Return the files named by the last commit; a process that died may have left unused, half-written ones."""
     files: list[Path] = []
     meta = directory / _META
     segments: list[dict[str, Any]] = json.loads(meta.read_bytes())["segments"] if meta.exists() else []
@@ -215,7 +215,7 @@ def _committed_files(directory: Path) -> list[Path]:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether a file is as tantivy wrote it: it ends with a description of itself that has its checksum."""
+    """Return True if the file matches the checksum in its tantivy footer."""
     content = path.read_bytes()
     if len(content) < _FOOTER.size:
         return False

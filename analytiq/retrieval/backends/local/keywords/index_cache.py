@@ -1,11 +1,11 @@
-"""Where the indexes lie on this machine's disk, for this user's eyes only: a cache of MongoDB.
+"""A cache of keyword indexes on this machine's disk, readable by this user only.
 
-    {root}/{kb_id}/{number}/         tantivy's files
-    {root}/{kb_id}/{number}.lock     held by the one process that uses them; touched when they were used last
+{root}/{kb_id}/{number}/         tantivy's files
+    {root}/{kb_id}/{number}.lock     locked by the one process that uses the files; its mtime is the last use
 
-An index has one writer, and readers that are told when to look again; so each process has files of its own. It takes
-the first place that is free, and finds there what a process before it has left. Several API processes on a machine have
-as many places each, and none ever waits for another.
+An index has one writer, which tells its readers when to look again, so each process has files of its own. A process
+takes the first free place, with the files of the process before it. Several API processes on a machine have one place
+each, and none waits for another.
 """
 
 import fcntl
@@ -31,36 +31,36 @@ _LOCK = re.compile(r"(\d+)\.lock")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Locked for this process until it is released. `directory` is there."""
+    """A directory locked for this process until `release`."""
 
     kb_id: str
     directory: Path
     lock: int
 
     def touch(self) -> None:
-        """Note that it was used just now."""
+        """Record the current time as the last use."""
         os.utime(self.lock)
 
     def is_there(self) -> bool:
-        """Whether it is still this process's; not where its knowledge base was removed, which may be there again."""
+        """Return False once the knowledge base was removed, even if it was created again since."""
         lock_path = self.directory.with_name(f"{self.directory.name}.lock")
         with suppress(FileNotFoundError, NotADirectoryError):
             return os.path.samestat(os.fstat(self.lock), lock_path.stat())
         return False
 
     def clear(self) -> None:
-        """Remove the files: they are about to be made anew."""
+        """Remove the files before a rebuild."""
         shutil.rmtree(self.directory, ignore_errors=True)
         self.directory.mkdir(mode=0o700)
 
     def release(self) -> None:
-        """Leave it to the next process."""
+        """Release the lock for the next process."""
         os.close(self.lock)
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A place as it is seen from outside: `used_at` in seconds of the epoch."""
+    """A place seen from outside: `used_at` in seconds of the epoch."""
 
     kb_id: str
     lock_path: Path
@@ -75,7 +75,7 @@ class Shelf:
         self._root = root
 
     def take(self, kb_id: str) -> Place | None:
-        """The first free place; None where nothing can be written, or there are too many processes."""
+        """Lock and return the first free place; None if the disk is not writable, or too many processes hold places."""
         if not _KB_ID.fullmatch(kb_id):
             raise ValueError(f"{kb_id!r} is not the id of a knowledge base")
         try:
@@ -94,21 +94,21 @@ class Shelf:
         return None
 
     def kb_ids(self) -> list[str]:
-        """The knowledge bases that have a directory here."""
+        """Return the ids of the knowledge bases with a directory here."""
         if not self._root.is_dir():
             return []
         return [path.name for path in self._root.iterdir() if _KB_ID.fullmatch(path.name)]
 
     def holdings(self) -> list[Holding]:
-        """All places, those that were used longest ago first."""
+        """Return all places, the least recently used first."""
         found = [holding for kb_id in self.kb_ids() for holding in self._holdings_of(kb_id)]
         return sorted(found, key=lambda holding: holding.used_at)
 
     def remove(self, kb_id: str) -> None:
-        """Remove the files of a knowledge base that is gone.
+        """Remove the files of a deleted knowledge base.
 
-        Another process may still have them open: they are gone from the disk once it closes them. What it writes to
-        them fails, and it finds the knowledge base gone.
+        Files open in another process leave the disk when that process closes them. Its writes to them fail, and it
+        finds the knowledge base deleted.
         """
         with suppress(FileNotFoundError, NotADirectoryError):
             # Out of the way first: a merge that is still running would put new files into what is being removed.
@@ -117,7 +117,7 @@ class Shelf:
             shutil.rmtree(path, ignore_errors=True)
 
     def remove_one(self, holding: Holding) -> bool:
-        """Remove the files of one place; False where a process uses it."""
+        """Remove the files of one place; return False if a process uses it."""
         lock = _locked(holding.lock_path)
         if lock is None:
             return False
@@ -139,7 +139,7 @@ class Shelf:
 
 
 def _locked(path: Path) -> int | None:
-    """The descriptor of a file that this process has locked; None where another has."""
+    """Return the descriptor of the file locked by this process; None if another process holds the lock."""
     while True:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         try:

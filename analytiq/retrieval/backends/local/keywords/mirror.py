@@ -1,4 +1,4 @@
-"""One knowledge base's index, kept as fresh as is asked for (design 2.3)."""
+"""The replica of one knowledge base's keyword index, refreshed to the index version that a search asks for."""
 
 import asyncio
 from collections.abc import Callable
@@ -31,7 +31,7 @@ RETRY_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """What all mirrors of a process share."""
+    """The resources that all replicas of a process share."""
 
     texts: ChunkTextRepository
     shelf: Shelf | None
@@ -43,7 +43,7 @@ class Workshop:
 
 
 class Mirror:
-    """Changed by one task at a time, while searches read `view`."""
+    """A replica changed by one task at a time, while searches read `view`."""
 
     def __init__(self, knowledge_base: KnowledgeBase, workshop: Workshop) -> None:
         self._knowledge_base = knowledge_base
@@ -62,14 +62,14 @@ class Mirror:
 
     @property
     def is_refreshing(self) -> bool:
-        """Whether changes are being indexed."""
+        """True while changes are being indexed."""
         return self._refresh_task is not None and not self._refresh_task.done()
 
     async def fresh_view(self, epoch: Epoch, *, wait_seconds: float | None) -> View:
-        """Return the view at this epoch or a later one; `wait_seconds` None: however long that takes.
+        """Return the view at this epoch or a later one; without `wait_seconds`, wait as long as that takes.
 
         Raises:
-            StoreLoadingError: it takes longer than `wait_seconds`; the work goes on.
+            StoreLoadingError: the refresh takes longer than `wait_seconds`; it continues.
             NotFoundError: the knowledge base has been deleted.
         """
         if self.view is not None and self.epoch == epoch:
@@ -85,15 +85,15 @@ class Mirror:
         )
 
     def touch(self, now_seconds: float) -> None:
-        """Note, now and then, that it is used."""
+        """Record the use of the index on disk, at intervals."""
         if self._place is not None and now_seconds - self._touched_at > TOUCH_SECONDS:
             self._touched_at = now_seconds
             self._place.touch()
 
     async def is_damaged(self) -> bool:
-        """Look at the files after a search has failed; where they are damaged the next search makes them anew.
+        """Verify the files after a failed search; the next search rebuilds damaged ones.
 
-        Where they are whole it was the question, and who asks it again and again must not cost a build each time.
+        Intact files mean that the question failed, and repeating the question must not cost a build each time.
         """
         async with self._writing:
             if self._index is None or self._place is None:
@@ -109,7 +109,7 @@ class Mirror:
         return False
 
     async def close(self) -> None:
-        """End what runs, and leave the files to another process."""
+        """Cancel running work, and leave the files to another process."""
         self.is_closed = True
         for task in (self._refresh_task, self._rest_task):
             if task is not None:
@@ -122,7 +122,7 @@ class Mirror:
                 self._place = None
 
     async def _wait_for_refresh(self, wait_seconds: float | None) -> None:
-        """One refresh at a time; a caller who gives up waiting does not stop it."""
+        """Wait for the one refresh at a time; a caller who gives up waiting does not stop the refresh."""
         if self._refresh_task is None or self._refresh_task.done():
             self._refresh_task = asyncio.create_task(self._refresh(), name=f"words of {self._knowledge_base.id}")
             self._refresh_task.add_done_callback(_told)
@@ -148,7 +148,7 @@ class Mirror:
         self._rest_later()
 
     async def _open(self) -> None:
-        """Begin with what a process before has left, where it is whole and of this very knowledge base."""
+        """Start from the files of an earlier process, if they are intact and belong to this very knowledge base."""
         if self._place is None and self._workshop.shelf is not None:
             self._place = await self._run(self._workshop.following, self._workshop.shelf.take, self._knowledge_base.id)
         if self._place is None or not any(self._place.directory.iterdir()):
@@ -163,7 +163,7 @@ class Mirror:
             log.warning("lexical.index_ignored", kb_id=self._knowledge_base.id, reason=error.detail)
 
     async def _follow(self, index: WordIndex, have: Epoch) -> bool:
-        """Pull what has changed; False where the changes do not lead on from what there is."""
+        """Pull the changes; return False if the change log does not continue from the replica's version."""
         async with self._workshop.texts.reading(*self._ids) as at:
             if at is None:
                 raise self._gone()
@@ -204,7 +204,7 @@ class Mirror:
         log.info("lexical.built", kb_id=self._knowledge_base.id, chunks=self.view.chunk_count if self.view else 0)
 
     async def _place_that_is_there(self) -> Place | None:
-        """Its place; another where that was removed with a knowledge base that is there again, as after a restore."""
+        """Return the replica's place; take another if the knowledge base was removed and recreated, as by a restore."""
         place = self._place
         if place is not None and not await self._run(self._workshop.following, place.is_there):
             self._place = None
@@ -226,7 +226,7 @@ class Mirror:
         self._take(index, await self._run(self._workshop.following, index.view), epoch)
 
     async def _give_up(self, index: WordIndex, error: BaseException) -> None:
-        """Nothing of half a change may be in the next commit; what cannot be written is opened anew, or built."""
+        """Discard half-done changes before the next commit; reopen an unwritable index, or rebuild it."""
         self._index = index
         if isinstance(error, DamagedIndexError):
             log.warning("lexical.cannot_be_written", kb_id=self._knowledge_base.id, reason=error.detail)
@@ -261,7 +261,7 @@ class Mirror:
         return self._knowledge_base.organization_id, self._knowledge_base.id
 
     async def _run(self, pool: Executor, work: Callable[..., T], *arguments: Any) -> T:
-        """In a thread; a cancelled caller waits for it to end, since two must not write at once."""
+        """Run in a thread to the end, even for a cancelled caller, since two threads must not write at once."""
         future = asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
         try:
             return await asyncio.shield(future)
@@ -274,6 +274,6 @@ class Mirror:
 
 
 def _told(task: asyncio.Task[None]) -> None:
-    """Take note of an error that nobody waits for."""
+    """Consume an error that no caller waits for."""
     if not task.cancelled():
         task.exception()

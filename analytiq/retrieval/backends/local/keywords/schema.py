@@ -1,4 +1,4 @@
-"""The fields of an index, and how a chunk becomes a row."""
+"""The fields of a keyword index, and the conversion of chunks to rows."""
 
 from functools import cache
 
@@ -15,7 +15,7 @@ LANGUAGE = "language"
 
 @cache
 def schema() -> tantivy.Schema:
-    """The same for every index."""
+    """Return the schema, the same for every index."""
     builder = tantivy.SchemaBuilder()
     for name in (WORDS, EXACT, CHARACTERS):
         # Terms come ready: the tokenizer only takes them apart again. Frequencies are for BM25, positions for nobody.
@@ -33,7 +33,7 @@ def schema() -> tantivy.Schema:
 
 
 def row_of(chunk: ChunkText, terms: ChunkTerms) -> tantivy.Document:
-    """A chunk as it is indexed."""
+    """Return the row that indexes a chunk."""
     row = tantivy.Document()
     row.add_text("generation", chunk.generation_id)
     row.add_text("document", chunk.document_id)
@@ -51,7 +51,7 @@ def row_of(chunk: ChunkText, terms: ChunkTerms) -> tantivy.Document:
 
 
 def state_row(state: bytes) -> tantivy.Document:
-    """The row that says what the others are of."""
+    """Return the row that stores the identity of the index."""
     row = tantivy.Document()
     row.add_text("is_state", "true")
     row.add_bytes("state", state)

@@ -1,4 +1,4 @@
-"""Searches knowledge bases by their words, as fresh as the epoch asks (design 2.3)."""
+"""Keyword search of knowledge bases at the index version that a search asks for."""
 
 import asyncio
 import os
@@ -35,10 +35,10 @@ PRUNE_SECONDS = 600.0
 
 
 class LocalLexicalIndex:
-    """Implements LexicalIndex on any MongoDB replica set: tantivy, in this process and on its disk (decision 15).
+    """Implements LexicalIndex on any MongoDB replica set: tantivy, in this process and on its disk.
 
-    `disk_bytes` bounds the files of all processes of this machine: those that were searched longest ago leave first.
-    `root` None: indexes are in memory alone.
+    `disk_bytes` bounds the files of all processes of this machine: the least recently searched leave first. Without
+    `root`, indexes are in memory alone.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class LocalLexicalIndex:
 
         Raises:
             StoreLoadingError: the index is still being built; ask again.
-            TransientError: the index cannot be read or written; says why.
+            TransientError: the index cannot be read or written, with the reason.
         """
         return await self._searched(
             await self._fresh_view(knowledge_base, epoch), knowledge_base, question, limit, chunk_filter
@@ -84,7 +84,7 @@ class LocalLexicalIndex:
     async def available(
         self, knowledge_base: KnowledgeBase, question: str, *, limit: int, chunk_filter: ChunkFilter | None
     ) -> list[KeywordHit]:
-        """See LexicalIndex: the index as it is, which may lack the latest commits."""
+        """See LexicalIndex: search the present index, which may lack the latest commits."""
         mirror = self._mirrors.get(knowledge_base.id)
         view = None if mirror is None else mirror.view
         return [] if view is None else await self._searched(view, knowledge_base, question, limit, chunk_filter)
@@ -95,7 +95,7 @@ class LocalLexicalIndex:
         return mirror is not None and mirror.is_refreshing
 
     async def follow(self, knowledge_base: KnowledgeBase, epoch: Epoch) -> None:
-        """Bring the index up to an epoch, however long that takes; the place among those used last stays as it was."""
+        """Bring the index up to an epoch, however long that takes; its place in the order of last use stays."""
         mirror = self._mirrors.setdefault(knowledge_base.id, Mirror(knowledge_base, self._workshop))
         await mirror.fresh_view(epoch, wait_seconds=None)
         self._tidy_now_and_then()
@@ -122,11 +122,11 @@ class LocalLexicalIndex:
             ) from error
 
     def forget(self, kb_id: str) -> None:
-        """See LexicalIndex: it leaves the memory and the disk."""
+        """See LexicalIndex: remove the index from memory and disk."""
         self._start(self._forget(kb_id), self._forgetting)
 
     async def close(self) -> None:
-        """Let go of everything; the files stay, but those of knowledge bases that are gone."""
+        """Release every index; the files stay, except those of deleted knowledge bases."""
         self._is_closing = True
         if self._forgetting:
             await asyncio.wait(self._forgetting)
@@ -183,7 +183,7 @@ class LocalLexicalIndex:
             self._start(self._prune(self._workshop.shelf))
 
     async def _make_room(self, shelf: Shelf) -> None:
-        """Let the least recently used leave the disk, but not what was searched last."""
+        """Remove the least recently used indexes from disk, except the last searched."""
         holdings = await asyncio.to_thread(shelf.holdings)
         total = sum(holding.byte_size for holding in holdings)
         for holding in holdings:
@@ -197,7 +197,7 @@ class LocalLexicalIndex:
                 total -= holding.byte_size
 
     async def _prune(self, shelf: Shelf) -> None:
-        """Remove the files of knowledge bases that are gone."""
+        """Remove the files of deleted knowledge bases."""
         kb_ids = await asyncio.to_thread(shelf.kb_ids)
         if kb_ids:
             for kb_id in set(kb_ids) - await self._texts.existing(kb_ids):

@@ -1,4 +1,4 @@
-"""What is searchable at one epoch: immutable, so that searches need no lock and see a commit whole or not at all."""
+"""A keyword index at one epoch: immutable, so that searches need no lock and see each commit whole or not at all."""
 
 import math
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One commit of an index. `languages`: of chunks in Latin script, most frequent first."""
+    """A commit of an index. `languages`: of chunks in Latin script, most frequent first."""
 
     schema: tantivy.Schema
     searcher: tantivy.Searcher
@@ -57,11 +57,11 @@ class View:
 
     @property
     def chunk_count(self) -> int:
-        """How many chunks can be found; the index holds one row more, which says what it is an index of."""
+        """The number of searchable chunks; the index has one more row, for its identity."""
         return max(0, self.searcher.num_docs - 1)
 
     def search(self, question: str, *, limit: int, selection: Selection | None) -> list[KeywordHit]:
-        """The chunks with the highest scores, best first; ties in order of document and chunk."""
+        """Return the chunks with the highest scores, best first; ties in order of document and chunk."""
         asked = asked_terms(question, self.languages)
         query = self._query(asked)
         if query is None or limit <= 0:
@@ -106,7 +106,7 @@ class View:
         )
 
     def _query(self, asked: Asked) -> tantivy.Query | None:
-        """Built from terms: what a person writes is never read as a language of queries."""
+        """Build the query from terms: the text of a person is never parsed as a query language."""
         words = list(asked.words.items())[:MOST_TERMS]
         clauses = [clause for word, count in words if (clause := self._word(word, float(count)))]
         clauses += [clause for word in asked.joined[:MOST_TERMS] if (clause := self._word(word, 1.0))]
@@ -119,7 +119,7 @@ class View:
         return tantivy.Query.boolean_query([(tantivy.Occur.Should, clause) for clause in clauses])
 
     def _word(self, word: AskedWord, count: float) -> tantivy.Query | None:
-        """The best of the ways in which the word may stand in a chunk; None where no chunk has any of them."""
+        """Match the best form of the word that a chunk may contain; None if no chunk contains any form."""
         ways = [(WORDS, stem) for stem in word.stems]
         ways += [(EXACT, word.exact)] if word.exact else []
         queries = [self._term(name, term) for name, term in ways if self.searcher.doc_freq(name, term)]
@@ -129,7 +129,7 @@ class View:
         return query if count == 1.0 else tantivy.Query.boost_query(query, count)
 
     def _code(self, code: AskedCode) -> tantivy.Query | None:
-        """A code as a whole is worth more than its parts can ever be: who has it stands before who has those."""
+        """Score a whole code above all its parts together: a chunk with the code ranks above one with the parts."""
         if not self.searcher.doc_freq(EXACT, code.whole):
             return None
         of_parts = sum(self._rarity(WORDS, part) for part in code.parts)
@@ -140,7 +140,7 @@ class View:
         return tantivy.Query.boost_query(self._term(CHARACTERS, character), CHARACTER_BOOST)
 
     def _rarity(self, name: str, term: str) -> float:
-        """BM25's inverse document frequency."""
+        """Return BM25's inverse document frequency."""
         holders = self.searcher.doc_freq(name, term)
         return math.log(1.0 + (self.searcher.num_docs - holders + 0.5) / (holders + 0.5)) if holders else 0.0
 
@@ -149,7 +149,7 @@ class View:
 
 
 def _rounded(score: float) -> float:
-    """Clauses are added up in an order of the library's own, which shows in the last digits."""
+    """Round away the last digits, which depend on the order in which the library adds up clauses."""
     return round(score, SCORE_DECIMALS)
 
 
@@ -160,6 +160,6 @@ def _number(value: object) -> int:
 
 
 def common_languages(counts: Sequence[tuple[str, int]]) -> tuple[str, ...]:
-    """Those that questions are stemmed for, of languages and their chunks; most frequent first."""
+    """Return the languages whose stemmers questions are read with, most frequent first, from counts of chunks."""
     total = sum(count for _, count in counts)
     return tuple(language for language, count in counts if count >= RARE_LANGUAGE * total)

@@ -1,13 +1,13 @@
-"""An HNSW graph over the codes of a knowledge base's rows, for those too large to be scanned at every question.
+"""An HNSW graph over the codes of a knowledge base's rows, for knowledge bases too large to scan at every question.
 
-It holds links alone: the codes stay in the segments. Measured on 100,000 sentences of MiniLM, 384 dimensions, the best
-ten of 128 candidates chosen in float32: codes 0.37 ms with a recall of 0.998, built in 11 s by two threads; float16
-0.42 ms, 0.996, 21 s, and another 1.2 kB a row.
+The graph holds links alone: the codes stay in the segments. Measured on 100,000 sentences of MiniLM, 384 dimensions,
+the best ten of 128 candidates chosen in float32: codes 0.37 ms with a recall of 0.998, built in 11 s by two threads;
+float16 0.42 ms, 0.996, 21 s, and another 1.2 kB a row.
 
-Two things keep it from losing whole clusters, as graphs do on collections of many documents. Rows are added in an order
-that goes through all of them again and again, not document by document: at 500,000 rows in clusters of 50 the recall of
-256 candidates rose from 0.960 to 0.990. And one row in 32 is read at every question: where such a row is nearer than
-what the graph has found, the graph has lost its way, and a scan answers.
+Graphs lose whole clusters on collections of many documents. Two measures prevent that. Rows are added in several passes
+over all documents, not document by document: at 500,000 rows in clusters of 50 the recall of 256 candidates rose from
+0.960 to 0.990. And every question also reads one row in 32: if such a row is nearer than the graph's finds, the graph
+has lost its way, and a scan answers.
 """
 
 import threading
@@ -32,7 +32,7 @@ SAMPLE_STRIDE = 32
 
 
 class Graph:
-    """Rows 0 to `rows`, dead ones too; rows are added by one thread while others search."""
+    """Links between rows 0 to `rows`, dead ones included; one thread adds rows while others search."""
 
     def __init__(self, dimensions: int) -> None:
         self._index = Index(
@@ -55,7 +55,7 @@ class Graph:
         return self.rows * LINK_BYTES
 
     def extend(self, parts: Sequence[Part]) -> None:
-        """Add the rows behind the last one that it has; once all are in, they count."""
+        """Add the rows behind the graph's last one; they count once all are in."""
         if not parts:
             return
         for part in parts:
@@ -69,17 +69,17 @@ class Graph:
         self.rows = parts[-1].stop
 
     def cancel(self) -> None:
-        """Let `extend` end soon; the graph is of no use any more."""
+        """Let `extend` end soon; the graph is unusable afterwards."""
         self._is_cancelled = True
 
     def candidates(self, question: Question, count: int) -> NDArray[np.int64]:
-        """About the `count` nearest rows by their codes, nearest first; among them rows that do not count yet."""
+        """Return about the `count` nearest rows by their codes, nearest first, including rows that do not count yet."""
         with self._lock:
             found = self._index.search(question.codes[0], count, threads=1)
         return np.asarray(found.keys, dtype=np.int64)
 
     def sampled(self, question: Question, least: float) -> NDArray[np.int64]:
-        """The rows of the sample that may be as near as `least`."""
+        """Return the rows of the sample whose bound reaches `least`."""
         return np.flatnonzero(at_most(question, self._sample) >= least) * SAMPLE_STRIDE
 
     def _extend_sample(self, parts: Sequence[Part]) -> None:
@@ -95,7 +95,7 @@ class Graph:
 
 
 def _interleaved(parts: Sequence[Part], start: int) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int8]]]:
-    """The rows from `start` on, with their codes, a few at a time, in PASSES passes over all of them."""
+    """Yield the rows from `start` on with their codes, a few at a time, in PASSES passes over all of them."""
     for offset in range(PASSES):
         for part in parts:
             first = max(part.start, start)

@@ -1,4 +1,4 @@
-"""The rows of one knowledge base, and the one who may change them; searches read the views that it publishes."""
+"""The rows of one knowledge base and their single writer; searches read the views that it publishes."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -17,10 +17,10 @@ COMPACT_SHARE = 0.3
 
 
 class VectorMatrix:
-    """Append-only rows and which of them are alive. One writer at a time; views stay valid after any change.
+    """Append-only rows and a mark for the live ones. One writer at a time; views stay valid after any change.
 
-    What is added is seen by nobody until `publish`, and `discard` takes it back. `numbering` names this numbering of
-    rows: another matrix with the same one has the same rows, as far as both have them.
+    Additions are invisible until `publish`, and `discard` takes them back. `numbering` identifies this numbering of
+    rows: two matrices with the same numbering agree on every row that both have.
     """
 
     def __init__(self, dimensions: int, *, numbering: str | None = None) -> None:
@@ -40,30 +40,30 @@ class VectorMatrix:
 
     @property
     def byte_size(self) -> int:
-        """Bytes of the rows."""
+        """The bytes of the rows."""
         return self._alive.nbytes + sum(segment.byte_size for segment in list(self._segments))
 
     @property
     def rows(self) -> int:
-        """Rows that are published, the dead ones too."""
+        """The number of published rows, dead ones included."""
         return len(self._alive)
 
     @property
     def generation_ids(self) -> Collection[str]:
-        """The published generations that are alive."""
+        """The live published generations."""
         return self._live
 
     @property
     def is_sparse(self) -> bool:
-        """Whether so many rows are dead that they should be written anew."""
+        """True if enough rows are dead for a rewrite to pay."""
         return bool(self.rows) and 1 - self._alive.sum() / self.rows > COMPACT_SHARE
 
     def expect(self, rows: int) -> None:
-        """Prepare for so many more rows, so that they lie in few segments."""
+        """Reserve room for a number of rows, so that they lie in few segments."""
         self._expected = self._used + rows
 
     def add(self, parts: Sequence[GenerationVectors]) -> None:
-        """Append generations, or parts of them, that are not alive yet; vectors of other dimensions are left out."""
+        """Append generations, or parts of them, not yet live; vectors of other dimensions are skipped."""
         wanted = [
             part
             for part in parts
@@ -74,9 +74,9 @@ class VectorMatrix:
             self._append(_encoded(wanted), owners)
 
     def publish(self, removed: Collection[str] = ()) -> View:
-        """What a search may read from now on: with what was added, without the generations that are removed.
+        """Publish the additions and removals to later searches.
 
-        Generations that are not there are no error.
+        Unknown generations are ignored.
         """
         alive = np.concatenate([self._alive, np.ones(self._used - len(self._alive), dtype=np.bool_)])
         added = {block.generation_id for block in self._blocks[self._published_blocks :]}
@@ -91,7 +91,7 @@ class VectorMatrix:
         return self.view()
 
     def view(self) -> View:
-        """What was published last; with the graph, where there is one."""
+        """Return the last published view, with the graph if there is one."""
         parts = [
             Part(segment, start, min(segment.capacity, self.rows - start))
             for segment, start in zip(self._segments, self._starts, strict=True)
@@ -109,11 +109,11 @@ class VectorMatrix:
         )
 
     def rows_of(self, generation_id: str) -> int:
-        """How many rows there are of a generation."""
+        """Count the rows of a generation."""
         return sum(block.stop - block.start for block in self._of_generation.get(generation_id, ()))
 
     def discard(self) -> None:
-        """Forget what was added since the last `publish`."""
+        """Drop the additions since the last `publish`."""
         for block in reversed(self._blocks[self._published_blocks :]):
             for index, key in ((self._of_document, block.document_id), (self._of_generation, block.generation_id)):
                 index[key] = index[key][:-1]
@@ -124,7 +124,7 @@ class VectorMatrix:
             self._segments.pop()
 
     def compacted(self) -> "VectorMatrix":
-        """The live rows alone, numbered anew and published; this one stays as it is."""
+        """Return a published, renumbered copy of the live rows alone; this matrix stays unchanged."""
         smaller = VectorMatrix(self.dimensions)
         smaller.expect(int(self._alive.sum()))
         parts = iter(self.view().parts)
@@ -140,7 +140,7 @@ class VectorMatrix:
         return smaller
 
     def adopt(self, segments: Iterable[Segment], blocks: Iterable[Block]) -> View:
-        """Take full segments and the live blocks of a snapshot, in order, into this empty matrix."""
+        """Load full segments and the live blocks of a snapshot, in order, into this empty matrix."""
         for segment in segments:
             self._segments.append(segment)
             self._starts.append(self._used)
@@ -159,7 +159,7 @@ class VectorMatrix:
         return self.view()
 
     def _append(self, rows: Segment, owners: Iterable[tuple[str, str, int]]) -> None:
-        """Copy rows behind the last; `owners`: generation, document and number of rows, in their order."""
+        """Copy rows to the end; `owners`: generation, document and number of rows, in their order."""
         position = 0
         for generation_id, document_id, count in owners:
             end = position + count
@@ -181,7 +181,7 @@ class VectorMatrix:
             index[key] = (*index.get(key, ()), block)
 
     def _room(self, rows: int) -> tuple[Segment, int]:
-        """A segment that is not full, and the number of its first row."""
+        """Return a segment with free rows, and the number of its first row."""
         if self._segments and self._used - self._starts[-1] < self._segments[-1].capacity:
             return self._segments[-1], self._starts[-1]
         # By half again of what there is: many small additions lie in few segments, and little is kept unused.

@@ -1,4 +1,4 @@
-"""One knowledge base in memory: loaded, kept as fresh as is asked for (design 2.3), and tidied up meanwhile."""
+"""A replica of one knowledge base in memory: loading, refreshing to the version a search asks for, and upkeep."""
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Sequence
@@ -39,7 +39,7 @@ SNAPSHOT_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """What all mirrors of a process share."""
+    """The resources that all replicas of a process share."""
 
     vectors: VectorRepository
     loads: asyncio.Semaphore
@@ -53,7 +53,7 @@ class Workshop:
 
 
 class Mirror:
-    """Changed by one refresh or chore at a time, while searches read `view`."""
+    """A replica changed by one refresh or upkeep task at a time, while searches read `view`."""
 
     def __init__(self, knowledge_base: KnowledgeBase, workshop: Workshop) -> None:
         self._knowledge_base = knowledge_base
@@ -72,15 +72,15 @@ class Mirror:
 
     @property
     def byte_size(self) -> int:
-        """Bytes held, those that are being loaded included."""
+        """The bytes held, including those being loaded."""
         held = [matrix.byte_size for matrix in (self._matrix, self._loading) if matrix is not None]
         return sum(held) + (self._graph.byte_size if self._graph else 0)
 
     async def fresh_view(self, epoch: Epoch, *, wait_seconds: float) -> View:
-        """The view at this epoch or a later one.
+        """Return the view at this epoch or a later one.
 
         Raises:
-            StoreLoadingError: it takes longer than `wait_seconds`; loading goes on.
+            StoreLoadingError: the refresh takes longer than `wait_seconds`; loading continues.
             NotFoundError: the knowledge base has been deleted.
         """
         if self.view is not None and self.epoch == epoch:
@@ -97,7 +97,7 @@ class Mirror:
         )
 
     def close(self) -> None:
-        """End what runs in the background."""
+        """Cancel background work."""
         self.is_closed = True
         for task in [*self._chores.values(), *([self._refresh_task] if self._refresh_task else [])]:
             task.cancel()
@@ -105,7 +105,7 @@ class Mirror:
             self._graph.cancel()
 
     async def _wait_for_refresh(self, wait_seconds: float) -> None:
-        """One refresh at a time; a caller who gives up waiting does not stop it."""
+        """Wait for the one refresh at a time; a caller who gives up waiting does not stop the refresh."""
         if self._refresh_task is None or self._refresh_task.done():
             self._refresh_task = _in_background(self._refresh(), "refresh", self._knowledge_base.id)
         task = self._refresh_task
@@ -127,7 +127,7 @@ class Mirror:
         self._tend()
 
     async def _follow(self, matrix: VectorMatrix, have: Epoch) -> bool:
-        """Pull what has changed; False where the changes do not lead on from what is mirrored."""
+        """Pull the changes; return False if the change log does not continue from the replica's version."""
         try:
             at = await self._workshop.vectors.read_changes(
                 *self._ids, self._sink_into(matrix), after=have.epoch - 1, known=matrix.generation_ids
@@ -148,7 +148,7 @@ class Mirror:
         return True
 
     async def _resume(self) -> bool:
-        """Begin from the snapshot and what has changed since; False where that does not lead to the present."""
+        """Start from the snapshot and the changes since; return False if they do not lead to the present version."""
         snapshots = self._workshop.snapshots
         if snapshots is None:
             return False
@@ -183,7 +183,7 @@ class Mirror:
         self._matrix, self.view, self.epoch = matrix, view, epoch
 
     def _tend(self) -> None:
-        """Start what is worth doing and not being done: none of it delays a search, but compaction a refresh."""
+        """Start useful upkeep: no task delays a search, and only compaction delays a refresh."""
         matrix, view = self._matrix, self.view
         if self.is_closed or matrix is None or view is None:
             return
@@ -268,7 +268,7 @@ class Mirror:
 
 @dataclass(frozen=True, slots=True)
 class _Sink:
-    """Appends what is read to a matrix, off the event loop."""
+    """A sink that appends the rows read to a matrix, off the event loop."""
 
     matrix: VectorMatrix
     run: Callable[..., Coroutine[Any, Any, None]]

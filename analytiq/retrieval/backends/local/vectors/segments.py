@@ -1,4 +1,4 @@
-"""Rows in memory, in segments that never move: what a search reads stays where it is while rows are appended.
+"""Rows in memory, in segments that never move: appending rows does not disturb running searches.
 
 Rows are numbered from 0 over all segments. A segment is either allocated here and filled from its start, or mapped from
 a snapshot's file and full.
@@ -34,29 +34,29 @@ class Segment:
 
     @property
     def capacity(self) -> int:
-        """Rows that it can hold."""
+        """The number of rows the segment can hold."""
         return len(self.vectors)
 
     @property
     def stored(self) -> tuple[NDArray[Any], ...]:
-        """What a snapshot's file has, in its order: the widest elements first, so that all are aligned."""
+        """The arrays in the order of a snapshot's file: the widest elements first, so that all are aligned."""
         pages = (self.chunk_indexes, self.first_pages, self.last_pages)
         return (self.codes.steps, self.codes.errors, self.vectors, *pages, self.codes.codes)
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """All of it."""
+        """All arrays of the segment."""
         return (*self.stored, self.blocks)
 
     @property
     def byte_size(self) -> int:
-        """Bytes of the arrays."""
+        """The bytes of the arrays."""
         return sum(array.nbytes for array in self.arrays)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The first `rows` rows of a segment, which are numbered from `start`."""
+    """The first `rows` rows of a segment, numbered from `start`."""
 
     segment: Segment
     start: int
@@ -64,7 +64,7 @@ class Part:
 
     @property
     def stop(self) -> int:
-        """Behind the number of the last row."""
+        """One more than the number of the last row."""
         return self.start + self.rows
 
     @property
@@ -75,7 +75,7 @@ class Part:
 
 
 def allocate(capacity: int, dimensions: int) -> Segment:
-    """An empty segment."""
+    """Allocate an empty segment."""
     return Segment(
         vectors=np.empty((capacity, dimensions), np.float32),
         codes=Codes(np.empty((capacity, dimensions), np.int8), np.empty(capacity), np.empty(capacity)),
@@ -87,13 +87,13 @@ def allocate(capacity: int, dimensions: int) -> Segment:
 
 
 def largest_segment(dimensions: int) -> int:
-    """Rows of a segment of SEGMENT_BYTES."""
+    """Return the number of rows of a segment of SEGMENT_BYTES."""
     return max(SMALLEST_ROWS, SEGMENT_BYTES // (4 * dimensions))
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where some rows lie: for each part that has any, which of the rows these are, and their numbers in the part."""
+    """The places of some rows: for each part that has any, their indexes in the selection and in the part."""
 
     count: int
     runs: tuple[tuple[Part, slice | NDArray[np.int64], NDArray[np.int64]], ...]
@@ -111,7 +111,7 @@ class Places:
 
 
 def places_of(parts: Sequence[Part], rows: NDArray[np.int64]) -> Places:
-    """Find the rows; fastest where they are in order."""
+    """Locate the rows; fastest for rows in order."""
     if len(parts) == 1 or not len(rows):
         return Places(len(rows), ((parts[0], slice(0, len(rows)), rows - parts[0].start),))
     runs: list[tuple[Part, slice | NDArray[np.int64], NDArray[np.int64]]] = []

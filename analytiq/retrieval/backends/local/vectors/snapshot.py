@@ -1,15 +1,15 @@
-"""Mirrors on disk, so that a restart reads files instead of the database, and then only what has changed since.
+"""Snapshots of replicas on disk: a restart reads files, and from the database only the changes since.
 
-`{data_dir}/snapshots/{kb_id}/`, for this user's eyes only:
+`{data_dir}/snapshots/{kb_id}/`, readable by this user only:
 
-    manifest.json   whose and of which epoch it is; the other files with their checksums; its own checksum
+manifest.json   the knowledge base and epoch; the other files with their checksums; its own checksum
     *.rows          the arrays of one segment, mapped into memory when read; never changed once written
-    *.blocks        which generation and document the live rows are of
+    *.blocks        the generation and document of the live rows
     owner           locked by the one process that writes here
 
-The manifest is replaced last and in one step; what it does not name is removed. So a reader finds the snapshot before
-or the one after, and a file that is damaged, half written or gone fails its checksum: then there is no snapshot. A
-segment that is on disk is not written again: a snapshot costs what has been added since the last one.
+The manifest is replaced last and in one step; files that it does not name are removed. So a reader finds the snapshot
+before or the one after. A damaged, half-written or missing file fails its checksum: then there is no snapshot. A
+segment on disk is not written again: a snapshot costs only the additions since the last one.
 """
 
 import fcntl
@@ -46,7 +46,7 @@ _KB_ID = re.compile(r"[0-9a-f]{24}")
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A mirror as it was at an epoch."""
+    """A replica's rows at one epoch."""
 
     matrix: VectorMatrix
     view: View
@@ -56,7 +56,7 @@ class Snapshot:
 class Snapshots:
     """The directory of all snapshots. Its methods block: call them in a thread.
 
-    `max_bytes` bounds what lies on disk: the knowledge bases that were used longest ago leave first.
+    `max_bytes` bounds the files on disk: the least recently used knowledge bases leave first.
     """
 
     def __init__(self, root: Path, *, max_bytes: int) -> None:
@@ -66,7 +66,7 @@ class Snapshots:
         self._owned: dict[str, int] = {}
 
     def read(self, knowledge_base: KnowledgeBase) -> Snapshot | None:
-        """The knowledge base's snapshot, if there is one that is whole and its own."""
+        """Read the knowledge base's snapshot, if it is intact and belongs to this very knowledge base."""
         directory = self._directory(knowledge_base.id)
         try:
             manifest = _manifest_in(directory)
@@ -83,7 +83,7 @@ class Snapshots:
         return snapshot
 
     def write(self, knowledge_base: KnowledgeBase, numbering: str, view: View, epoch: Epoch) -> bool:
-        """Put down a view; False where another process writes this one's snapshots, or it is larger than the bound."""
+        """Save a view; return False if another process writes this snapshot, or the view exceeds the bound."""
         directory = self._directory(knowledge_base.id)
         size = sum(array[: part.rows].nbytes for part in view.parts for array in part.segment.stored)
         if size > self._max_bytes or not self._own(directory):
@@ -121,19 +121,19 @@ class Snapshots:
         return True
 
     def kb_ids(self) -> list[str]:
-        """The knowledge bases that have a directory here."""
+        """Return the ids of the knowledge bases with a directory here."""
         if not self._root.is_dir():
             return []
         return [path.name for path in self._root.iterdir() if _KB_ID.fullmatch(path.name)]
 
     def remove(self, kb_ids: Iterable[str]) -> None:
-        """Delete snapshots; those that are not there are no error."""
+        """Delete snapshots; missing ones are ignored."""
         for kb_id in kb_ids:
             shutil.rmtree(self._directory(kb_id), ignore_errors=True)
             self.release(kb_id)
 
     def release(self, kb_id: str) -> None:
-        """Leave the writing of this one to other processes."""
+        """Leave the writing of this snapshot to other processes."""
         self._written.pop(kb_id, None)
         self._unlock(kb_id)
 
@@ -148,7 +148,7 @@ class Snapshots:
         return self._root / kb_id
 
     def _own(self, directory: Path) -> bool:
-        """Whether this process is the one that writes here: from the first time on, as long as it lives."""
+        """Return True if this process may write here: from the first time on, for its whole life."""
         if directory.name in self._owned and directory.is_dir():
             return True
         self._unlock(directory.name)
@@ -268,10 +268,10 @@ def _bytes_of(part: Part) -> Iterable[memoryview]:
 
 
 def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> int:
-    """Write a file, or another one in its place, for this user's eyes only; returns its CRC-32.
+    """Write a file, replacing an earlier one, readable by this user only; return its CRC-32.
 
-    Never into a file that is there: it may be mapped into the memory of this process or of another, and reading from a
-    mapped file that has become shorter ends the process.
+    Never write into an existing file: it may be mapped into the memory of this process or of another, and reading from
+    a mapped file that has become shorter ends the process.
     """
     crc32 = 0
     temporary = path.with_name(f"{path.name}.part")
@@ -293,7 +293,7 @@ def _mapped(path: Path, crc32: int) -> mmap.mmap:
 
 
 def _size_of(directory: Path) -> tuple[int, float]:
-    """Bytes, and when it was used last."""
+    """Return the bytes and the time of the last use."""
     size, used = 0, 0.0
     for path in directory.glob("*"):
         try:

@@ -1,4 +1,4 @@
-"""Searches knowledge bases that it mirrors in this process, as fresh as the epoch asks (design 2.3)."""
+"""Vector search of replicas in this process, at the index version that a search asks for."""
 
 import asyncio
 import os
@@ -33,10 +33,10 @@ PRUNE_SECONDS = 600.0
 
 
 class LocalVectorStore:
-    """Works on any MongoDB replica set; exact, but for knowledge bases so large that a graph answers (decision 10).
+    """Works on any MongoDB replica set; exact, except for knowledge bases large enough for a graph.
 
-    `memory_bytes` bounds what is held: the knowledge bases that were searched longest ago leave first. One that
-    is larger by itself is held alone. `snapshots` None: nothing is written to disk.
+    `memory_bytes` bounds the memory: the least recently searched knowledge bases leave first. One that is larger by
+    itself is held alone. Without `snapshots`, nothing is written to disk.
     """
 
     def __init__(
@@ -67,14 +67,14 @@ class LocalVectorStore:
         self._next_pruning = 0.0
 
     async def prepare(self, knowledge_base: KnowledgeBase) -> None:
-        """See VectorStore: the rows are all that it needs."""
+        """See VectorStore: the store needs nothing but the rows."""
 
     async def lacks(self, knowledge_base: KnowledgeBase) -> list[str]:
         """See VectorStore."""
         return []
 
     async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, chunk_count: int) -> None:
-        """See VectorStore: a search pulls what it misses."""
+        """See VectorStore: a search pulls missing changes itself."""
 
     async def discard(self, knowledge_base: KnowledgeBase) -> None:
         """See VectorStore."""
@@ -120,7 +120,7 @@ class LocalVectorStore:
         return {place: _relevance(cosine) for place, cosine in view.cosines(query, chunks).items()}
 
     def forget(self, kb_id: str) -> None:
-        """See VectorStore: it leaves the memory and the disk."""
+        """See VectorStore: remove the replica from memory and disk."""
         self._let_go(kb_id)
         if self._snapshots is not None:
             self._workshop.loading.submit(self._snapshots.remove, [kb_id])
@@ -137,7 +137,7 @@ class LocalVectorStore:
 
     @property
     def byte_size(self) -> int:
-        """Bytes held by all mirrors."""
+        """The bytes held by all replicas."""
         return sum(mirror.byte_size for mirror in self._mirrors.values())
 
     async def _fresh_view(self, knowledge_base: KnowledgeBase, epoch: Epoch) -> View:
@@ -169,7 +169,7 @@ class LocalVectorStore:
         return view
 
     def _make_room(self, kb_id: str) -> None:
-        """Let the least recently used go, but not `kb_id`. A dict keeps the order of use."""
+        """Free the least recently used replicas, except `kb_id`'s. A dict keeps the order of use."""
         for other in list(self._mirrors):
             if self.byte_size <= self._memory_bytes:
                 return
@@ -206,7 +206,7 @@ class LocalVectorStore:
 
 
 def _is_brief(view: View, selection: Selection | None) -> bool:
-    """Whether a search takes less than what handing it to a thread costs."""
+    """Return True if the search costs less than handing it to a thread."""
     if view.rows * view.dimensions <= INLINE_CELLS:
         return True
     is_narrow = isinstance(selection, DocumentSet) and len(selection.document_ids) <= INLINE_DOCUMENTS

@@ -1,4 +1,4 @@
-"""What is searchable at one epoch: immutable, so that searches need no lock and see a commit whole or not at all."""
+"""The vectors at one epoch: immutable, so that searches need no lock and see each commit whole or not at all."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ GRAPH_TAIL_ROWS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Rows `start` to `stop`: a generation, or a part of one; of one segment."""
+    """Rows `start` to `stop` of one segment: a generation, or a part of one."""
 
     generation_id: str
     document_id: str
@@ -68,7 +68,7 @@ _Scored = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """`blocks` and the two mappings grow while the view lives; what it does not know of lies behind its last row."""
+    """A view whose `blocks` and mappings may grow while it lives; later rows lie behind its last row."""
 
     parts: tuple[Part, ...]
     alive: NDArray[np.bool_]
@@ -84,23 +84,23 @@ class View:
 
     @property
     def rows(self) -> int:
-        """All rows, the dead ones too."""
+        """The number of rows, dead ones included."""
         return len(self.alive)
 
     @property
     def dimensions(self) -> int:
-        """Of the vectors; 0 where there are none."""
+        """The dimensions of the vectors; 0 without vectors."""
         return self.parts[0].segment.vectors.shape[1] if self.parts else 0
 
     def count(self, selection: Selection | None) -> int:
-        """How many live rows are selected."""
+        """Count the live selected rows."""
         rows = self.selected_rows(selection)
         return self.live_rows if rows is None else len(rows)
 
     def nearest(self, query: NDArray[np.float32], *, limit: int, selection: Selection | None) -> list[ScoredRow]:
-        """The rows with the largest cosine, best first; ties in order of document and chunk.
+        """Return the rows with the largest cosine, best first; ties in order of document and chunk.
 
-        Exact, but where the graph answers. `query` has shape (dimensions,), any length.
+        The result is exact unless the graph answers. `query` has shape (dimensions,), any length.
         """
         rows = self.selected_rows(selection)
         available = self.live_rows if rows is None else len(rows)
@@ -114,7 +114,7 @@ class View:
         return self._ordered(*found, limit)
 
     def cosines(self, query: NDArray[np.float32], chunks: Collection[tuple[str, int]]) -> dict[tuple[str, int], float]:
-        """(generation id, chunk index) → cosine, of those that are there."""
+        """Map (generation id, chunk index) to the cosine, for the chunks present."""
         found = {chunk: row for chunk in chunks if (row := self._row_of(*chunk)) is not None}
         if not found:
             return {}
@@ -122,12 +122,12 @@ class View:
         return {chunk: round(float(score), TIE_DECIMALS) for chunk, score in zip(found, scores, strict=True)}
 
     def score(self, question: Question, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The cosines of rows, exactly, to TIE_DECIMALS; fastest where the rows are in order."""
+        """Compute the exact cosines of rows, to TIE_DECIMALS; fastest for rows in order."""
         vectors = places_of(self.parts, rows).gather(lambda segment: segment.vectors)
         return np.round(cosines(question, vectors), TIE_DECIMALS)
 
     def selected_rows(self, selection: Selection | None) -> NDArray[np.int64] | None:
-        """The live rows of a selection, in order; None for all."""
+        """Return the live rows of a selection, in order; None for all."""
         if selection is None:
             return None
         if not self.rows:
@@ -143,7 +143,7 @@ class View:
         return rows
 
     def _rows_of(self, document_ids: Collection[str]) -> NDArray[np.int64]:
-        """The live rows of documents, in order: without looking at the rows of others."""
+        """Return the live rows of documents, in order, without reading the rows of other documents."""
         spans = sorted(span for document_id in document_ids for span in self.spans_of(document_id))
         if not spans:
             return np.zeros(0, np.int64)
@@ -157,7 +157,7 @@ class View:
         return rows[self.alive[rows]]
 
     def spans_of(self, document_id: str) -> list[tuple[int, int]]:
-        """The rows of a document, from start to stop, dead ones too."""
+        """Return the spans of a document's rows, from start to stop, dead ones included."""
         blocks = self.blocks_of_document.get(document_id, ())
         return [(block.start, block.stop) for block in blocks if block.stop <= self.rows]
 
@@ -174,10 +174,10 @@ class View:
     def _by_graph(
         self, question: Question, rows: NDArray[np.int64] | None, available: int, limit: int
     ) -> _Scored | None:
-        """None where a scan is needed, or as fast.
+        """Search by the graph; None if a scan is needed, or is as fast.
 
-        The nearest rows of all, as far as they are selected, are the nearest of the selection. The graph is sure of the
-        nearer half of its candidates, and less so of the others; so the answer counts if that half has enough.
+        The nearest selected rows are the selected ones of the nearest rows. The graph is sure of the nearer half of its
+        candidates only; so the answer counts if that half has enough.
         """
         if self.graph is None or self.rows - (known := min(self.graph.rows, self.rows)) > GRAPH_TAIL_ROWS:
             return None
@@ -202,7 +202,7 @@ class View:
     def _has_lost_its_way(
         self, graph: Graph, question: Question, rows: NDArray[np.int64] | None, found: NDArray[np.int64], least: float
     ) -> bool:
-        """Whether the graph's sample has a row that is nearer than the last one that counts, and was not found."""
+        """Return True if the graph missed a row of its sample that is nearer than the last counted one."""
         sampled = graph.sampled(question, least + _SLACK)
         sampled = sampled[sampled < self.rows]
         sampled = sampled[self._is_allowed(sampled, rows)]
@@ -210,7 +210,7 @@ class View:
         return bool(len(sampled)) and bool(self.score(question, sampled).max() > least)
 
     def _tail(self, question: Question, start: int, rows: NDArray[np.int64] | None, limit: int) -> NDArray[np.int64]:
-        """The nearest rows from `start` on."""
+        """Return the nearest rows from `start` on."""
         later = start + np.flatnonzero(self.alive[start:]) if rows is None else rows[np.searchsorted(rows, start) :]
         return self._by_scan(question, later, min(limit, len(later)))[0] if len(later) else later
 
@@ -221,7 +221,7 @@ class View:
         return rows[places] == candidates
 
     def _by_scan(self, question: Question, rows: NDArray[np.int64] | None, limit: int) -> _Scored:
-        """Every row that may be among the best, exactly (see `quantization`)."""
+        """Return every row that may be among the best, exactly (see `quantization`)."""
         chosen = self.rows if rows is None else len(rows)
         if chosen * self.dimensions <= EXACT_CELLS or limit == chosen:
             found = np.flatnonzero(self.alive) if rows is None else rows
@@ -237,7 +237,7 @@ class View:
     def _bounds(
         self, question: Question, rows: NDArray[np.int64] | None
     ) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
-        """What the cosines do not exceed, and the numbers of the rows; None for all in order, -inf for the dead."""
+        """Return upper bounds of the cosines and the rows' numbers; None for all in order, -inf for dead rows."""
         if rows is not None and len(rows) <= GATHER_SHARE * self.rows:
             places = places_of(self.parts, rows)
             codes = Codes(
