@@ -1,7 +1,14 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
+const exclude = ["node_modules", "out", ".next", "tests"];
+
 export default defineConfig({
   resolve: { alias: { "@": fileURLToPath(new URL(".", import.meta.url)) } },
-  test: { include: ["**/*.test.ts"], exclude: ["node_modules", "out", ".next", "tests"] },
+  test: {
+    projects: [
+      { extends: true, test: { name: "unit", include: ["**/*.test.ts"], exclude } },
+      { extends: true, test: { name: "components", include: ["**/*.test.tsx"], exclude, environment: "jsdom" } },
+    ],
+  },
 });

@@ -188,7 +188,7 @@ test("usage counts what was charged, and a token is shown once", async ({ page }
   await page.goto("/settings/tokens/");
   await page.getByRole("button", { name: "New token" }).click();
   await page.getByRole("dialog").getByLabel("Name").fill("nightly import");
-  await page.getByRole("button", { name: "Create the token" }).click();
+  await page.getByRole("button", { name: "Create token" }).click();
   await expect(page.getByRole("textbox", { name: "Access token" })).toHaveValue(/^aq_/);
   await page.getByRole("button", { name: "Done" }).click();
   await expect(page.getByRole("row", { name: /nightly import/ })).toContainText("Valid");

@@ -96,11 +96,11 @@ test("a person changes the password, and signing out everywhere ends another bro
   await expectAccessible(visitor);
   await visitor.getByLabel("Current password").fill("not this one");
   await visitor.getByLabel("New password").fill(NEW_PASSWORD);
-  await visitor.getByRole("button", { name: "Change the password" }).click();
+  await visitor.getByRole("button", { name: "Change password" }).click();
   await expect(visitor.getByText("is wrong")).toBeVisible();
   await visitor.getByLabel("Current password").fill(PASSWORD);
-  await visitor.getByRole("button", { name: "Change the password" }).click();
-  await expect(visitor.getByText("Your password is changed; other browsers are signed out")).toBeVisible();
+  await visitor.getByRole("button", { name: "Change password" }).click();
+  await expect(visitor.getByText("Password changed. Other browsers are signed out.")).toBeVisible();
   await elsewhere.goto(`${connection().url}/tags/`);
   await expect(elsewhere).toHaveURL(/\/sign-in\//);
 

@@ -32,11 +32,11 @@ test("a person changes their name, sees where they are signed in, and signs anot
   await expect(elsewhere).toHaveURL(/\/sign-in\//);
   await other.close();
 
-  const save = visitor.getByRole("button", { name: "Save the name" });
+  const save = visitor.getByRole("button", { name: "Save name" });
   await expect(save).toBeDisabled();
   await visitor.getByLabel("Name").fill("Katherine Johnson");
   await save.click();
-  await expect(visitor.getByText("You are called Katherine Johnson now")).toBeVisible();
+  await expect(visitor.getByText("Name changed to Katherine Johnson")).toBeVisible();
   await visitor.reload();
   await expect(visitor.getByLabel("Name")).toHaveValue("Katherine Johnson");
   await visitor.goto("/settings/people/");

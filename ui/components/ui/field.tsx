@@ -49,7 +49,8 @@ export function Field({
   );
 }
 
-function Refusal({ children }: { children: React.ReactNode }) {
+/** What is wrong with a field. */
+export function Refusal({ children }: { children: React.ReactNode }) {
   return (
     <span role="alert" className="text-failed">
       {children}

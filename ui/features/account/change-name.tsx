@@ -1,50 +1,49 @@
 "use client";
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
 import { toast } from "sonner";
 
 import { answered, api } from "@/api/client";
 import { memberKeys } from "@/api/keys";
-import { Field, formError, Input } from "@/components/ui/field";
-import { Banner } from "@/components/state";
 import { Button } from "@/components/ui/button";
+import { Form, FormFailure, showFailure, TextField, useSchemaForm } from "@/components/ui/form";
+import { required, z } from "@/lib/checks";
 import { type PersonSession, session } from "@/state/session";
 
 import { sessionKeys } from "./queries";
 
-/** What the person is called, in all organizations. */
+const SCHEMA = z.object({ name: required("Enter your name.") });
+
+/** Changes the person's name in all organizations. */
 export function ChangeName({ person, name }: { person: PersonSession; name: string }) {
   const client = useQueryClient();
-  const [edited, setEdited] = useState<string | null>(null);
-  const wanted = edited ?? name;
+  const form = useSchemaForm(SCHEMA, { name });
   const change = useMutation({
-    mutationFn: () => answered(api.PUT("/v0/auth/name", { body: { name: wanted.trim() } })),
+    mutationFn: ({ name: wanted }: z.infer<typeof SCHEMA>) => answered(api.PUT("/v0/auth/name", { body: { name: wanted.trim() } })),
     onSuccess: async (answer) => {
       client.setQueryData(sessionKeys.own, answer);
       session.beginAs(answer, person.organizationId);
-      setEdited(null);
-      toast(`You are called ${answer.name} now`);
+      form.reset({ name: answer.name });
+      toast(`Name changed to ${answer.name}`);
       await client.invalidateQueries({ queryKey: memberKeys.all });
     },
+    onError: (error) => showFailure(form, error),
   });
-  const general = formError(change.error, ["name"]);
-  const isChanged = wanted.trim() !== name && wanted.trim() !== "";
   return (
-    <form
-      className="flex max-w-[360px] flex-col gap-3"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (isChanged) change.mutate();
-      }}
-    >
-      {general && <Banner tone="failed">{general}</Banner>}
-      <Field label="Name" hint="As the other members of your organizations see it" error={change.error} field="name">
-        <Input required maxLength={100} autoComplete="name" value={wanted} onChange={(event) => setEdited(event.target.value)} />
-      </Field>
-      <Button type="submit" className="self-start" disabled={!isChanged || change.isPending}>
-        {change.isPending ? "Saving…" : "Save the name"}
+    <Form form={form} className="flex max-w-[360px] flex-col gap-3" onSubmit={(values) => change.mutate(values)}>
+      <FormFailure control={form.control} />
+      <TextField
+        control={form.control}
+        name="name"
+        label="Name"
+        hint="Shown to the other members of your organizations"
+        required
+        maxLength={100}
+        autoComplete="name"
+      />
+      <Button type="submit" className="self-start" disabled={!form.formState.isDirty || change.isPending}>
+        {change.isPending ? "Saving…" : "Save name"}
       </Button>
-    </form>
+    </Form>
   );
 }

@@ -6,24 +6,22 @@ import { parseAsInteger, useQueryState } from "nuqs";
 import { useState } from "react";
 import { toast } from "sonner";
 
-import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
-import { ConfirmDialog, Dialog } from "@/components/ui/dialog";
+import { answered, api, organizationPath, type Schemas } from "@/api/client";
+import { ConfirmDialog } from "@/components/ui/dialog";
 import { EmptyState, ErrorState, SkeletonRows, tellFailure } from "@/components/feedback";
-import { Field, formError, Input } from "@/components/ui/field";
 import { OnlyWhoMay } from "@/components/may";
 import { Pager } from "@/components/pager";
-import { SecretOnce } from "@/components/secret-once";
-import { Banner, State } from "@/components/state";
+import { State } from "@/components/state";
 import { Time } from "@/components/time";
 import { Button } from "@/components/ui/button";
 import { DataTable } from "@/components/ui/data-table";
-import { Select } from "@/components/ui/select";
 import { useNow } from "@/state/now";
 import { usePermissions } from "@/state/permissions";
 import { useLastPage } from "@/state/use-last-page";
 
-import { SettingsHead } from "./settings-tabs";
 import { ROWS_A_PAGE, tokenKeys, tokensQuery } from "./queries";
+import { SettingsHead } from "./settings-tabs";
+import { TokenDialog } from "./token-dialog";
 
 type AccessToken = Schemas["AccessTokenResponse"];
 
@@ -173,7 +171,7 @@ function TokenList() {
           onPage={(next) => void setPage(next, { history: "push" })}
         />
       )}
-      {isCreating && <CreateDialog onClose={() => setCreating(false)} />}
+      {isCreating && <TokenDialog onClose={() => setCreating(false)} />}
       <ConfirmDialog
         open={revoked !== null}
         onOpenChange={(isOpen) => !isOpen && setRevoked(null)}
@@ -202,93 +200,4 @@ function TokenState({ token }: { token: AccessToken }) {
   if (token.permission === null) return <State tone="absent">Maker has left</State>;
   if (isBoundByItsMaker(token)) return <State tone="warning">May only {token.permission}</State>;
   return <State tone="ready">Valid</State>;
-}
-
-const SCOPES: { scope: Schemas["TokenScope"]; may: string }[] = [
-  { scope: "read", may: "See and search" },
-  { scope: "write", may: "Change documents, tags and knowledge bases" },
-  { scope: "admin", may: "Everything; only an owner makes such a token" },
-];
-const LIFETIMES = [
-  { days: 30, label: "30 days" },
-  { days: 90, label: "90 days" },
-  { days: 365, label: "1 year" },
-  { days: 0, label: "Never" },
-];
-
-function CreateDialog({ onClose }: { onClose: () => void }) {
-  const client = useQueryClient();
-  const [name, setName] = useState("");
-  const [days, setDays] = useState(90);
-  const { permission } = usePermissions();
-  const [scope, setScope] = useState<Schemas["TokenScope"]>("write");
-  const create = useMutation({
-    mutationFn: () =>
-      answered(
-        api.POST("/v0/orgs/{organization_id}/access-tokens", {
-          params: { path: organizationPath() },
-          body: { name: name.trim(), scope, ...(days > 0 && { expires_at: new Date(Date.now() + days * 86_400_000).toISOString() }) },
-          headers: idempotencyKey(),
-        }),
-      ),
-    onSuccess: () => client.invalidateQueries({ queryKey: tokenKeys.all }),
-  });
-  const made = create.data;
-  if (made) {
-    return (
-      <SecretOnce
-        title={`Token ${made.name}`}
-        description="Copy it now: it is not stored, and cannot be shown again."
-        label="Access token"
-        secret={made.token}
-        onClose={onClose}
-      />
-    );
-  }
-  const general = formError(create.error, ["name"]);
-  return (
-    <Dialog
-      open
-      onOpenChange={(isOpen) => !isOpen && onClose()}
-      title="New access token"
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" form="token-form" variant="primary" disabled={create.isPending || name.trim() === ""}>
-            Create the token
-          </Button>
-        </>
-      }
-    >
-      <form
-        id="token-form"
-        className="flex flex-col gap-3"
-        onSubmit={(event) => {
-          event.preventDefault();
-          create.mutate();
-        }}
-      >
-        {general && <Banner tone="failed">{general}</Banner>}
-        <Field label="Name" hint="What or who uses it" error={create.error} field="name">
-          <Input autoFocus required maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />
-        </Field>
-        <Field label="May" hint={SCOPES.find((item) => item.scope === scope)?.may ?? ""}>
-          <Select value={scope} onChange={(event) => setScope(event.target.value as Schemas["TokenScope"])}>
-            {SCOPES.filter((item) => item.scope !== "admin" || permission === "owner").map((item) => (
-              <option key={item.scope}>{item.scope}</option>
-            ))}
-          </Select>
-        </Field>
-        <Field label="Expires">
-          <Select value={days} onChange={(event) => setDays(Number(event.target.value))}>
-            {LIFETIMES.map((lifetime) => (
-              <option key={lifetime.days} value={lifetime.days}>
-                {lifetime.label}
-              </option>
-            ))}
-          </Select>
-        </Field>
-      </form>
-    </Dialog>
-  );
 }

@@ -6,40 +6,28 @@ import { parseAsInteger, useQueryState } from "nuqs";
 import { useState } from "react";
 import { toast } from "sonner";
 
-import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
+import { answered, api, organizationPath, type Schemas } from "@/api/client";
 import { memberKeys } from "@/api/keys";
-import { ConfirmDialog, Dialog } from "@/components/ui/dialog";
+import { ConfirmDialog } from "@/components/ui/dialog";
 import { EmptyState, ErrorState, SkeletonRows, tellFailure } from "@/components/feedback";
-import { Field, formError, Input } from "@/components/ui/field";
 import { Pager } from "@/components/pager";
-import { SecretOnce } from "@/components/secret-once";
-import { Banner } from "@/components/state";
 import { Time } from "@/components/time";
 import { Button } from "@/components/ui/button";
 import { DataTable } from "@/components/ui/data-table";
 import { Select } from "@/components/ui/select";
-import { type Permission } from "@/lib/permissions";
 import { usePermissions } from "@/state/permissions";
 import type { Role } from "@/state/session";
 import { useLastPage } from "@/state/use-last-page";
 
-import { SettingsHead } from "./settings-tabs";
+import { InviteDialog } from "./invite-dialog";
 import { invitationKeys, invitationsQuery, membersQuery, ROWS_A_PAGE } from "./queries";
+import { rolesFor } from "./roles";
+import { SettingsHead } from "./settings-tabs";
 
 type Member = Schemas["MemberResponse"];
 type Invitation = Schemas["InvitationResponse"];
+
 const LAST_OWNER = "The last owner stays: make somebody else an owner first.";
-const ROLES: { role: Role; may: string }[] = [
-  { role: "viewer", may: "See and search" },
-  { role: "editor", may: "Change documents, tags and knowledge bases" },
-  { role: "admin", may: "Settings, people, keys, tokens" },
-  { role: "owner", may: "Everything" },
-];
-
-function rolesFor(permission: Permission | null) {
-  return ROLES.filter(({ role }) => role !== "owner" || permission === "owner");
-}
-
 /** Members with their roles, and invitations that nobody has accepted yet. */
 export function People() {
   const client = useQueryClient();
@@ -228,87 +216,5 @@ export function People() {
         under Access tokens.
       </ConfirmDialog>
     </>
-  );
-}
-
-function InviteDialog({ onClose, onInvited }: { onClose: () => void; onInvited: () => unknown }) {
-  const [email, setEmail] = useState("");
-  const { permission } = usePermissions();
-  const [role, setRole] = useState<Role>("editor");
-  const invite = useMutation({
-    mutationFn: () =>
-      answered(
-        api.POST("/v0/orgs/{organization_id}/invitations", {
-          params: { path: organizationPath() },
-          body: { email: email.trim(), role },
-          headers: idempotencyKey(),
-        }),
-      ),
-    onSuccess: onInvited,
-  });
-  if (invite.data?.is_mailed) {
-    return (
-      <Dialog
-        open
-        onOpenChange={(isOpen) => !isOpen && onClose()}
-        title="Invitation sent"
-        footer={
-          <Button variant="primary" onClick={onClose}>
-            Done
-          </Button>
-        }
-      >
-        <p>A link was sent to {invite.data.email}. It works once.</p>
-      </Dialog>
-    );
-  }
-  if (invite.data) {
-    const link = `${location.origin}/invite/#${invite.data.token}`;
-    return (
-      <SecretOnce
-        title={`Invitation of ${invite.data.email ?? ""}`}
-        description="Hand this link over: it works once, and cannot be shown again."
-        label="Invitation link"
-        secret={link}
-        onClose={onClose}
-      />
-    );
-  }
-  const general = formError(invite.error, ["email"]);
-  return (
-    <Dialog
-      open
-      onOpenChange={(isOpen) => !isOpen && onClose()}
-      title="Invite somebody"
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" form="invite-form" variant="primary" disabled={invite.isPending || email.trim() === ""}>
-            Invite
-          </Button>
-        </>
-      }
-    >
-      <form
-        id="invite-form"
-        className="flex flex-col gap-3"
-        onSubmit={(event) => {
-          event.preventDefault();
-          invite.mutate();
-        }}
-      >
-        {general && <Banner tone="failed">{general}</Banner>}
-        <Field label="E-mail address" error={invite.error} field="email">
-          <Input type="email" autoFocus required value={email} onChange={(event) => setEmail(event.target.value)} />
-        </Field>
-        <Field label="Role" hint={ROLES.find((item) => item.role === role)?.may ?? ""}>
-          <Select value={role} onChange={(event) => setRole(event.target.value as Role)}>
-            {rolesFor(permission).map((item) => (
-              <option key={item.role}>{item.role}</option>
-            ))}
-          </Select>
-        </Field>
-      </form>
-    </Dialog>
   );
 }

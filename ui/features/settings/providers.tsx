@@ -4,25 +4,23 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import { parseAsString, useQueryState } from "nuqs";
 import { useState } from "react";
-import { toast } from "sonner";
 
 import { answered, api, organizationPath, type Schemas } from "@/api/client";
 import { modelKeys, providerKeys } from "@/api/keys";
 import { providersQuery } from "@/api/queries";
-import { ConfirmDialog, Dialog } from "@/components/ui/dialog";
+import { ConfirmDialog } from "@/components/ui/dialog";
 import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
-import { Field, formError, Input } from "@/components/ui/field";
-import { Banner, State } from "@/components/state";
+import { State } from "@/components/state";
 import { Time } from "@/components/time";
 import { Button } from "@/components/ui/button";
 import { formatMilliseconds } from "@/lib/format";
 import { useMay, usePermissions } from "@/state/permissions";
 
+import { KeyDialog } from "./key-dialog";
 import { ProviderModels } from "./provider-models";
 import { SettingsHead } from "./settings-tabs";
 
 type Provider = Schemas["LlmProviderResponse"];
-const KNOWN = ["openai", "cohere", "azure", "mistral", "gemini", "voyage", "jina_ai", "together_ai", "nvidia_nim"];
 
 export function Providers() {
   const { data, error, refetch } = useQuery(providersQuery());
@@ -117,82 +115,5 @@ function ProviderRow({ provider, onReplace }: { provider: Provider; onReplace: (
         Knowledge bases with its models are not indexed and searched any more, unless the platform has a key.
       </ConfirmDialog>
     </li>
-  );
-}
-
-function KeyDialog({ name, onClose }: { name: string; onClose: () => void }) {
-  const client = useQueryClient();
-  const [provider, setProvider] = useState(name);
-  const [key, setKey] = useState("");
-  const [address, setAddress] = useState("");
-  const put = useMutation({
-    mutationFn: () =>
-      answered(
-        api.PUT("/v0/orgs/{organization_id}/llm-providers/{litellm_provider}", {
-          params: { path: { ...organizationPath(), litellm_provider: provider.trim() } },
-          body: { api_key: key, ...(address.trim() && { api_base: address.trim() }) },
-        }),
-      ),
-    onSuccess: async (stored) => {
-      toast(`The key of ${stored.litellm_provider} is stored; test it`);
-      await Promise.all([client.invalidateQueries({ queryKey: providerKeys.all }), client.invalidateQueries({ queryKey: modelKeys.all })]);
-      onClose();
-    },
-  });
-  const general = formError(put.error, ["api_key", "api_base", "litellm_provider"]);
-  return (
-    <Dialog
-      open
-      onOpenChange={(isOpen) => !isOpen && onClose()}
-      title={name ? `Key of ${name}` : "Add a provider’s key"}
-      description="Stored encrypted; it is never shown again."
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" form="key-form" variant="primary" disabled={put.isPending || key === "" || provider.trim() === ""}>
-            Store the key
-          </Button>
-        </>
-      }
-    >
-      <form
-        id="key-form"
-        className="flex flex-col gap-3"
-        onSubmit={(event) => {
-          event.preventDefault();
-          put.mutate();
-        }}
-      >
-        {general && <Banner tone="failed">{general}</Banner>}
-        {!name && (
-          <Field label="Provider" hint="As LiteLLM names it" error={put.error} field="litellm_provider">
-            <Input list="providers" required autoFocus value={provider} onChange={(event) => setProvider(event.target.value)} />
-            <datalist id="providers">
-              {KNOWN.map((known) => (
-                <option key={known} value={known} />
-              ))}
-            </datalist>
-          </Field>
-        )}
-        <Field label="Key" error={put.error} field="api_key">
-          <Input
-            className="font-mono"
-            type="password"
-            autoComplete="off"
-            required
-            value={key}
-            onChange={(event) => setKey(event.target.value)}
-          />
-        </Field>
-        <Field
-          label="Address"
-          hint="Only for a server of your own that speaks OpenAI’s protocol, or Azure’s resource"
-          error={put.error}
-          field="api_base"
-        >
-          <Input type="url" placeholder="https://" value={address} onChange={(event) => setAddress(event.target.value)} />
-        </Field>
-      </form>
-    </Dialog>
   );
 }

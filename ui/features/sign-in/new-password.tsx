@@ -1,30 +1,34 @@
 "use client";
 
 import { useMutation } from "@tanstack/react-query";
-import { useState } from "react";
 
 import { answered, api } from "@/api/client";
-import { Field, formError, Input } from "@/components/ui/field";
 import { Banner } from "@/components/state";
 import { Button, buttonClass } from "@/components/ui/button";
+import { Form, FormFailure, showFailure, TextField, useSchemaForm } from "@/components/ui/form";
+import { newPassword, z } from "@/lib/checks";
 import { session } from "@/state/session";
 
 import { Frame } from "./frame";
 import { useLinkSecret } from "./link-secret";
 
-/** Chooses a new password by a link that an operator or a mail brought. */
+const SCHEMA = z.object({ password: newPassword() });
+
+/** The page behind a reset link: chooses a new password. */
 export function NewPassword() {
   const token = useLinkSecret();
-  const [password, setPassword] = useState("");
+  const form = useSchemaForm(SCHEMA, { password: "" });
   const reset = useMutation({
-    mutationFn: () => answered(api.POST("/v0/auth/password-reset", { body: { token: token ?? "", password } })),
+    mutationFn: ({ password }: z.infer<typeof SCHEMA>) =>
+      answered(api.POST("/v0/auth/password-reset", { body: { token: token ?? "", password } })),
     onSuccess: () => session.end(),
+    onError: (error) => showFailure(form, error),
   });
   if (reset.isSuccess) {
     return (
       <Frame title="New password">
         <p className="text-text-2" role="status">
-          Your password is changed, and you are signed out everywhere.
+          Your password is changed. You are signed out in all browsers.
         </p>
         <a className={buttonClass({ variant: "primary" }, "self-start")} href="/sign-in/">
           Sign in
@@ -32,33 +36,26 @@ export function NewPassword() {
       </Frame>
     );
   }
-  const general = token === "" ? "The link is not whole: open it as it was sent to you." : formError(reset.error, ["password"]);
   return (
     <Frame title="New password">
-      {general && <Banner tone="failed">{general}</Banner>}
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          reset.mutate();
-        }}
-      >
-        <Field label="New password" hint="At least 10 characters" error={reset.error} field="password">
-          {/* What is typed before the page answers would be lost. */}
-          <Input
-            type="password"
-            disabled={token === null}
-            required
-            minLength={10}
-            autoComplete="new-password"
-            value={password}
-            onChange={(event) => setPassword(event.target.value)}
-          />
-        </Field>
+      {token === "" && <Banner tone="failed">The link is incomplete. Open it exactly as you received it.</Banner>}
+      <Form form={form} className="flex flex-col gap-4" onSubmit={(values) => reset.mutate(values)}>
+        <FormFailure control={form.control} />
+        {/* What is typed before the page answers would be lost. */}
+        <TextField
+          control={form.control}
+          name="password"
+          label="New password"
+          hint="At least 10 characters"
+          type="password"
+          disabled={token === null}
+          required
+          autoComplete="new-password"
+        />
         <Button type="submit" variant="primary" disabled={reset.isPending || !token}>
-          {reset.isPending ? "Changing…" : "Change the password"}
+          {reset.isPending ? "Changing…" : "Change password"}
         </Button>
-      </form>
+      </Form>
     </Frame>
   );
 }

@@ -1,21 +1,21 @@
 "use client";
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
 
 import { ApiError } from "@/api/errors";
 import { organizationQuery } from "@/api/queries";
-import { Banner } from "@/components/state";
 import { Button } from "@/components/ui/button";
-import { Field, Input } from "@/components/ui/field";
+import { Form, FormFailure, TextField, useSchemaForm } from "@/components/ui/form";
+import { required, z } from "@/lib/checks";
 import { readPasted } from "@/lib/sign-in";
 import { session, type TokenSession } from "@/state/session";
 
-/** Opens the session with an access token; pasting connection.json into either field fills both. */
+const SCHEMA = z.object({ organizationId: required("Enter the organization's id."), token: required("Enter the access token.") });
+
+/** Signs in with an access token. Pasting connection.json into either field fills both. */
 export function WithToken({ onDone }: { onDone: () => void }) {
   const client = useQueryClient();
-  const [organizationId, setOrganizationId] = useState("");
-  const [token, setToken] = useState("");
+  const form = useSchemaForm(SCHEMA, { organizationId: "", token: "" });
   const signIn = useMutation({
     mutationFn: async (wanted: TokenSession) => {
       client.clear();
@@ -28,53 +28,50 @@ export function WithToken({ onDone }: { onDone: () => void }) {
       }
     },
     onSuccess: onDone,
+    onError: (error) => form.setError("root.server", { message: explain(error) }),
   });
   const paste = (event: React.ClipboardEvent) => {
     const pasted = readPasted(event.clipboardData.getData("text"));
     if (pasted.organizationId === undefined) return;
     event.preventDefault();
-    setOrganizationId(pasted.organizationId);
-    setToken(pasted.token ?? "");
+    form.setValue("organizationId", pasted.organizationId);
+    form.setValue("token", pasted.token ?? "");
   };
   return (
     <>
-      <form
+      <Form
+        form={form}
         className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          signIn.mutate({ organizationId: organizationId.trim(), token: token.trim() });
-        }}
+        onSubmit={({ organizationId, token }) => signIn.mutate({ organizationId: organizationId.trim(), token: token.trim() })}
       >
-        {signIn.error && <Banner tone="failed">{explain(signIn.error)}</Banner>}
-        <Field label="Organization id">
-          <Input
-            className="font-mono"
-            required
-            spellCheck={false}
-            autoComplete="off"
-            value={organizationId}
-            onPaste={paste}
-            onChange={(event) => setOrganizationId(event.target.value)}
-          />
-        </Field>
-        <Field label="Access token">
-          <Input
-            className="font-mono"
-            type="password"
-            required
-            autoComplete="off"
-            value={token}
-            onPaste={paste}
-            onChange={(event) => setToken(event.target.value)}
-          />
-        </Field>
+        <FormFailure control={form.control} />
+        <TextField
+          control={form.control}
+          name="organizationId"
+          label="Organization id"
+          className="font-mono"
+          required
+          spellCheck={false}
+          autoComplete="off"
+          onPaste={paste}
+        />
+        <TextField
+          control={form.control}
+          name="token"
+          label="Access token"
+          className="font-mono"
+          type="password"
+          required
+          autoComplete="off"
+          onPaste={paste}
+        />
         <Button type="submit" variant="primary" disabled={signIn.isPending}>
           {signIn.isPending ? "Signing in…" : "Sign in"}
         </Button>
-      </form>
+      </Form>
       <p className="text-text-2">
-        Both are in <code className="font-mono text-xs">connection.json</code> in the data directory: paste the whole file into either
-        field. <code className="font-mono text-xs">analytiq token create</code> makes a token for somebody else. Closing the tab signs out.
+        If you run this server, paste the whole file <code className="font-mono text-xs">connection.json</code> of its data directory into
+        either field. Otherwise ask an owner of the organization for a token. Closing the tab signs you out.
       </p>
     </>
   );
@@ -82,7 +79,7 @@ export function WithToken({ onDone }: { onDone: () => void }) {
 
 function explain(error: Error): string {
   if (error instanceof ApiError && (error.status === 404 || error.status === 401)) {
-    return "This token does not open this organization. Check both, or make a new token.";
+    return "This token does not open this organization. Check both, or ask an owner for a new token.";
   }
   return error.message;
 }

@@ -1,26 +1,30 @@
 "use client";
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useController, useWatch } from "react-hook-form";
 
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import type { Tag } from "@/api/queries";
 import { tagKeys } from "@/api/keys";
 import { Dialog } from "@/components/ui/dialog";
-import { Field, formError, Input, Textarea } from "@/components/ui/field";
-import { Banner } from "@/components/state";
 import { Button } from "@/components/ui/button";
+import { FieldProblem, Form, FormFailure, showFailure, TextareaField, TextField, useSchemaForm } from "@/components/ui/form";
+import { required, z } from "@/lib/checks";
 import { colourFor, TAG_COLOURS } from "@/lib/tag-colours";
 
+/** `color` is empty until one is chosen: the name gives it then. */
+const SCHEMA = z.object({ name: required("Enter a name."), description: z.string(), color: z.string() });
+
+/** Creates a tag, or edits `tag`. */
 export function TagDialog({ tag, open, onClose }: { tag: Tag | null; open: boolean; onClose: () => void }) {
   const client = useQueryClient();
-  const [name, setName] = useState(tag?.name ?? "");
-  const [description, setDescription] = useState(tag?.description ?? "");
-  const [chosen, setColour] = useState<string | null>(tag?.color ?? null);
-  const colour = chosen ?? colourFor(name.trim());
+  const form = useSchemaForm(SCHEMA, { name: tag?.name ?? "", description: tag?.description ?? "", color: tag?.color ?? "" });
+  const { field: chosen } = useController({ control: form.control, name: "color" });
+  const name = useWatch({ control: form.control, name: "name" });
+  const colour = chosen.value || colourFor(name.trim());
   const save = useMutation({
-    mutationFn: () => {
-      const body = { name: name.trim(), description, color: colour };
+    mutationFn: (values: z.infer<typeof SCHEMA>) => {
+      const body = { ...values, name: values.name.trim(), color: colour };
       return tag
         ? answered(
             api.PUT("/v0/orgs/{organization_id}/tags/{tag_id}", {
@@ -40,9 +44,9 @@ export function TagDialog({ tag, open, onClose }: { tag: Tag | null; open: boole
       await client.invalidateQueries({ queryKey: tagKeys.all });
       onClose();
     },
+    onError: (error) => showFailure(form, error),
   });
   const colours = tag && !TAG_COLOURS.some((known) => known === tag.color) ? [tag.color, ...TAG_COLOURS] : [...TAG_COLOURS];
-  const general = formError(save.error, ["name", "description", "color"]);
   return (
     <Dialog
       open={open}
@@ -51,24 +55,15 @@ export function TagDialog({ tag, open, onClose }: { tag: Tag | null; open: boole
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" form="tag-form" variant="primary" disabled={save.isPending || name.trim() === ""}>
-            {tag ? "Save" : "Create the tag"}
+          <Button type="submit" form="tag-form" variant="primary" disabled={save.isPending}>
+            {tag ? "Save" : "Create tag"}
           </Button>
         </>
       }
     >
-      <form
-        id="tag-form"
-        className="flex flex-col gap-3"
-        onSubmit={(event) => {
-          event.preventDefault();
-          save.mutate();
-        }}
-      >
-        {general && <Banner tone="failed">{general}</Banner>}
-        <Field label="Name" error={save.error} field="name">
-          <Input autoFocus required maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />
-        </Field>
+      <Form form={form} id="tag-form" className="flex flex-col gap-3" onSubmit={(values) => save.mutate(values)}>
+        <FormFailure control={form.control} />
+        <TextField control={form.control} name="name" label="Name" autoFocus required maxLength={100} />
         <fieldset>
           <legend className="mb-1 font-medium">Colour</legend>
           <div className="flex flex-wrap gap-1.5">
@@ -82,7 +77,7 @@ export function TagDialog({ tag, open, onClose }: { tag: Tag | null; open: boole
                   className="sr-only"
                   name="colour"
                   checked={choice === colour}
-                  onChange={() => setColour(choice)}
+                  onChange={() => chosen.onChange(choice)}
                   aria-label={choice}
                 />
                 <span aria-hidden className="size-3.5 rounded-full" style={{ background: choice }} />
@@ -90,10 +85,9 @@ export function TagDialog({ tag, open, onClose }: { tag: Tag | null; open: boole
             ))}
           </div>
         </fieldset>
-        <Field label="Description" error={save.error} field="description">
-          <Textarea rows={3} maxLength={2000} value={description} onChange={(event) => setDescription(event.target.value)} />
-        </Field>
-      </form>
+        <FieldProblem control={form.control} name="color" />
+        <TextareaField control={form.control} name="description" label="Description" rows={3} maxLength={2000} />
+      </Form>
     </Dialog>
   );
 }

@@ -1,0 +1,135 @@
+"use client";
+
+import { zodResolver } from "@hookform/resolvers/zod";
+import {
+  type Control,
+  type DefaultValues,
+  type FieldPath,
+  type FieldValues,
+  get,
+  useController,
+  useForm,
+  useFormState,
+  type UseFormReturn,
+} from "react-hook-form";
+
+import { ApiError } from "@/api/errors";
+import { Banner } from "@/components/state";
+import type { z } from "@/lib/checks";
+
+import { Field, Input, Refusal, Textarea } from "./field";
+import { Select } from "./select";
+
+/** A form whose values a schema checks; values carry the names of the API's fields. */
+export function useSchemaForm<Values extends FieldValues>(schema: z.ZodMiniType<Values, Values>, values: NoInfer<Values>) {
+  return useForm<Values>({ resolver: zodResolver(schema), defaultValues: values as DefaultValues<Values> });
+}
+
+type FormProps<Values extends FieldValues> = Omit<React.ComponentProps<"form">, "onSubmit"> & {
+  form: UseFormReturn<Values>;
+  onSubmit: (values: Values) => void;
+};
+
+/** Submits valid values only; otherwise shows the problems at their fields. */
+export function Form<Values extends FieldValues>({ form, onSubmit, ...rest }: FormProps<Values>) {
+  return (
+    <form
+      {...rest}
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        // The browser reports "1e" in a number field as an empty one.
+        const inputs = [...event.currentTarget.querySelectorAll("input")];
+        const unreadable = inputs.find((input) => input.validity.badInput);
+        if (unreadable) unreadable.reportValidity();
+        else void form.handleSubmit(onSubmit)(event);
+      }}
+    />
+  );
+}
+
+/** Shows a failed request: each sentence at its field, the others above the form.
+
+`renamed` maps the API's fields to the form's where the names differ. */
+export function showFailure<Values extends FieldValues>(
+  form: UseFormReturn<Values>,
+  error: Error,
+  renamed: Readonly<Record<string, FieldPath<Values>>> = {},
+): void {
+  const fields = error instanceof ApiError ? error.fields : [];
+  let isShown = fields.length > 0;
+  for (const { field, reason } of fields) {
+    const name = renamed[field] ?? (field.replaceAll(/\[(\d+)\]/g, ".$1") as FieldPath<Values>);
+    if (form.getValues(name) === undefined) isShown = false;
+    else form.setError(name, { type: "server", message: reason });
+  }
+  if (!isShown) form.setError("root.server", { message: error.message });
+}
+
+/** The part of a failure that belongs to no field; `note` follows it. */
+export function FormFailure<Values extends FieldValues>({ control, note = "" }: { control: Control<Values>; note?: string }) {
+  const { errors } = useFormState({ control });
+  const message = errors.root?.["server"]?.message;
+  return message ? (
+    <Banner tone="failed">
+      {message} {note}
+    </Banner>
+  ) : null;
+}
+
+/** The problem of a field that has no label of its own. */
+export function FieldProblem<Values extends FieldValues>({ control, name }: { control: Control<Values>; name: FieldPath<Values> }) {
+  const { errors } = useFormState({ control, name });
+  const message = get<typeof errors, { message?: string } | undefined>(errors, name)?.message;
+  return message ? <Refusal>{message}</Refusal> : null;
+}
+
+interface Bound<Values extends FieldValues> {
+  control: Control<Values>;
+  name: FieldPath<Values>;
+  label: React.ReactNode;
+  hint?: string | undefined;
+  isQuiet?: boolean;
+}
+
+type Own<Element extends "input" | "textarea" | "select"> = Omit<React.ComponentProps<Element>, "name" | "value" | "onChange" | "onBlur">;
+
+export function TextField<Values extends FieldValues>({ control, name, label, hint, isQuiet, ...rest }: Bound<Values> & Own<"input">) {
+  const { field, problem } = useField(control, name);
+  return (
+    <Field label={label} hint={hint} isQuiet={isQuiet} problem={problem}>
+      <Input {...rest} {...field} />
+    </Field>
+  );
+}
+
+export function TextareaField<Values extends FieldValues>({
+  control,
+  name,
+  label,
+  hint,
+  isQuiet,
+  ...rest
+}: Bound<Values> & Own<"textarea">) {
+  const { field, problem } = useField(control, name);
+  return (
+    <Field label={label} hint={hint} isQuiet={isQuiet} problem={problem}>
+      <Textarea {...rest} {...field} />
+    </Field>
+  );
+}
+
+export function SelectField<Values extends FieldValues>({ control, name, label, hint, isQuiet, ...rest }: Bound<Values> & Own<"select">) {
+  const { field, problem } = useField(control, name);
+  return (
+    <Field label={label} hint={hint} isQuiet={isQuiet} problem={problem}>
+      <Select {...rest} {...field} />
+    </Field>
+  );
+}
+
+function useField<Values extends FieldValues>(control: Control<Values>, name: FieldPath<Values>) {
+  const { field, fieldState } = useController({ control, name });
+  const problem = fieldState.error?.message;
+  return { field: { ...field, value: field.value as string, "aria-invalid": problem !== undefined }, problem };
+}
