@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 import analytiq
 from analytiq.composition import Services
 from api import problems
-from api.idempotency import IdempotentRoute
+from api.api_route import ApiRoute
 from api.mcp_endpoint import McpEndpoint
 from api.permissions import check_complete
 from api.requests import RequestContext
@@ -104,9 +104,9 @@ def check_routes(router: APIRouter) -> None:
     if len(routes) != len(router.routes) or not routes:
         raise RuntimeError("a router of an organization's operations has something that is no operation, or nothing")
     check_complete(str(route.operation_id) for route in routes)
-    plain = [route.path for route in routes if not isinstance(route, IdempotentRoute)]
+    plain = [route.path for route in routes if not isinstance(route, ApiRoute)]
     if plain:
-        raise RuntimeError(f"these routes lack `route_class=IdempotentRoute`: {', '.join(plain)}")
+        raise RuntimeError(f"these routes lack `route_class=ApiRoute`: {', '.join(plain)}")
 
 
 def _correct_schema(app: FastAPI) -> None:

@@ -14,18 +14,24 @@ from api.permissions import operation_of, rule_of
 
 LARGEST_READ_BYTES = 64 * 1024
 
+Handle = Callable[[Request], Coroutine[Any, Any, Response]]
 
-async def audited(request: Request, handle: Callable[[Request], Coroutine[Any, Any, Response]]) -> Response:
-    """Answer, and note who did it. Callers who are not known are in the log of requests only."""
-    if not rule_of(request.scope).is_audited:
-        return await handle(request)
-    try:
-        response = await handle(request)
-    except AnalytiqError as error:
-        await _note(request, problems.status_of(error), {})
-        raise
-    await _note(request, response.status_code, _ids_in(response))
-    return response
+
+def audit(handle: Handle) -> Handle:
+    """Record audited operations with their status; calls of unknown callers are in the request log only."""
+
+    async def audited(request: Request) -> Response:
+        if not rule_of(request.scope).is_audited:
+            return await handle(request)
+        try:
+            response = await handle(request)
+        except AnalytiqError as error:
+            await _note(request, problems.status_of(error), {})
+            raise
+        await _note(request, response.status_code, _ids_in(response))
+        return response
+
+    return audited
 
 
 async def _note(request: Request, status: int, made: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: the same key gives the same answer for 24 hours (design 6)."""
+"""`Idempotency-Key`: the same key gives the same answer for 24 hours."""
 
 import hashlib
 from collections.abc import Callable, Coroutine
@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any, cast
 
 from fastapi import Request, Response
-from fastapi.routing import APIRoute
 from pydantic import SecretStr
 
 from analytiq import clock
@@ -15,9 +14,6 @@ from analytiq.errors import ConflictError, InvalidInputError
 from analytiq.inference.credentials.encryption import Vault
 from analytiq.models.idempotency import KeptAnswer
 from api.access import Caller, identify
-from api.auditing import audited
-from api.query_names import query_names, unknown_query
-from api.strict_json import StrictJsonRequest
 
 HEADER = "idempotency-key"
 KEPT_HOURS = 24
@@ -29,31 +25,14 @@ JSON = "application/json"
 Handle = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
-class IdempotentRoute(APIRoute):
-    """Answers a repeated POST with the first one's answer, if both carry the same key; reads JSON and queries strictly.
+def repeat_answers(handle: Handle) -> Handle:
+    """Answer a call that repeats an `Idempotency-Key` with the first call's answer."""
 
-    What was done is noted in the audit log where `api.permissions` says so.
-    """
+    async def answered_once(request: Request) -> Response:
+        key = request.headers.get(HEADER)
+        return await handle(request) if key is None else await _once(request, key, handle)
 
-    def get_route_handler(self) -> Handle:
-        """Wrap the route's own handler."""
-        handle = super().get_route_handler()
-        is_repeatable = "POST" in (self.methods or ())
-        known = query_names(self.dependant)
-
-        async def handle_once(request: Request) -> Response:
-            refusal = unknown_query(request, known)
-            if refusal is not None:
-                # Whoever may not call at all is told that, and nothing of what the call takes.
-                await identify(request, request.app.state.services, request.path_params["organization_id"])
-                raise refusal
-            request = StrictJsonRequest(request.scope, request.receive)
-            key = request.headers.get(HEADER) if is_repeatable else None
-            if key is None:
-                return await audited(request, handle)
-            return await _once(request, key, lambda repeated: audited(repeated, handle))
-
-        return handle_once
+    return answered_once
 
 
 async def _once(request: Request, key: str, handle: Handle) -> Response:

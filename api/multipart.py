@@ -12,7 +12,8 @@ import re
 import unicodedata
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import dataclass
-from urllib.parse import unquote_to_bytes
+from email.message import Message
+from typing import cast
 
 from multipart import MultipartError, MultipartSegment, ParserLimitReached, PushMultipartParser
 
@@ -20,7 +21,8 @@ from analytiq.errors import AnalytiqError, InvalidInputError, LimitExceededError
 from analytiq.ingestion.documents.naming import is_control
 
 _BOUNDARY = re.compile(r"[!-~](?:[ -~]{0,68}[!-~])?")
-_PARAMETER = re.compile(r""";\s*([^\s=;"]+)\s*=\s*("(?:\\.|[^"\\])*"|[^;]*)\s*""")
+_Extended = tuple[str | None, str | None, str]
+"""Charset, language and bytes of a parameter with a star."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,14 +190,14 @@ def _refusal(error: MultipartError) -> AnalytiqError:
 
 
 def _boundary(content_type: str) -> str:
-    """The boundary that the request's content type names."""
-    kind, _, parameters = content_type.partition(";")
+    """Return the boundary of a request's content type."""
+    kind = content_type.partition(";")[0]
     if kind.strip().lower() != "multipart/form-data":
-        raise InvalidInputError.of_field("Content-Type", f"it is to be multipart/form-data, not {kind!r}")
-    values = [value for key, value in _parameters(";" + parameters) if key == "boundary"]
-    boundary = _unquoted(values[0]) if len(values) == 1 else ""
+        raise InvalidInputError.of_field("Content-Type", f"Must be multipart/form-data, not {kind!r}.")
+    values = [value for key, value in _parameters(content_type) if key == "boundary"]
+    boundary = values[0] if len(values) == 1 and isinstance(values[0], str) else ""
     if not _BOUNDARY.fullmatch(boundary):
-        raise InvalidInputError.of_field("Content-Type", "it names no boundary of 1 to 70 ASCII characters")
+        raise InvalidInputError.of_field("Content-Type", "Must name one boundary of 1 to 70 ASCII characters.")
     return boundary
 
 
@@ -218,10 +220,10 @@ def _filename(segment: MultipartSegment, field: str) -> str | None:
     """The file's name without folders and control characters; None for a part that is no file."""
     raw = segment.filename
     for key, value in _parameters(_header(segment, "Content-Disposition", "")):
-        if key == "filename*":
+        if key == "filename" and not isinstance(value, str):
             raw = _extended_value(value, field)
             break
-        if key == "filename" and not value.startswith('"'):
+        if key == "filename" and isinstance(value, str) and value.startswith(raw or ""):
             raw = value  # the library ends an unquoted name at its first space or accent
     if raw is None:
         return None
@@ -232,31 +234,24 @@ def _filename(segment: MultipartSegment, field: str) -> str | None:
     return name
 
 
-def _extended_value(value: str, field: str) -> str:
-    """Decode `charset'language'percent-encoded` (RFC 8187)."""
-    charset, _, rest = value.partition("'")
-    _, quote, encoded = rest.partition("'")
-    if not quote or charset.lower() not in ("utf-8", "iso-8859-1"):
-        raise InvalidInputError.of_field(field, "filename* is written UTF-8''name, percent-encoded")
+def _extended_value(value: _Extended, field: str) -> str:
+    """Decode a `filename*` (RFC 8187), whose percent-encoded bytes are given as Latin-1."""
+    charset, _, text = value
+    if (charset or "").lower() not in ("utf-8", "iso-8859-1"):
+        raise InvalidInputError.of_field(field, "filename* must be written as UTF-8''name, percent-encoded.")
     try:
-        return unquote_to_bytes(encoded).decode(charset)
-    except UnicodeDecodeError as error:
-        raise InvalidInputError.of_field(field, f"filename* is not {charset}") from error
+        return text.encode("latin-1").decode(charset or "utf-8")
+    except UnicodeError as error:
+        raise InvalidInputError.of_field(field, f"filename* must be {charset}.") from error
 
 
 def _header(segment: MultipartSegment, name: str, default: str) -> str:
     return next((value.strip() for header, value in segment.headerlist if header == name), default)
 
 
-def _parameters(header: str) -> Iterator[tuple[str, str]]:
-    """The parameters of a header, names in lower case, values as they are written."""
-    position = header.find(";")
-    while position >= 0 and (match := _PARAMETER.match(header, position)):
-        yield match[1].lower(), match[2].strip()
-        position = match.end()
-
-
-def _unquoted(value: str) -> str:
-    if len(value) > 1 and value[0] == value[-1] == '"':
-        return re.sub(r"\\(.)", r"\1", value[1:-1])
-    return value
+def _parameters(header: str) -> list[tuple[str, str | _Extended]]:
+    """Return the parameters of a header: names in lower case, values without quotes."""
+    message = Message()
+    message["Content-Disposition"] = header
+    found = cast("list[tuple[str, str | _Extended]]", message.get_params([], "content-disposition"))
+    return [(key.lower(), value) for key, value in found]

@@ -10,14 +10,15 @@ from api.application import create_app
 
 
 @asynccontextmanager
-async def _never_opened() -> AsyncGenerator[Services]:
+async def never_opened() -> AsyncGenerator[Services]:
+    """Stand in for an application that is not needed."""
     raise AssertionError("the schema is read without serving anything")
     yield
 
 
 def schema_text() -> str:
     """The schema as JSON, the same at every call; needs neither a database nor a setting."""
-    return json.dumps(create_app(_never_opened).openapi(), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(create_app(never_opened).openapi(), indent=2, ensure_ascii=False) + "\n"
 
 
 def main() -> int:

@@ -11,6 +11,7 @@ from fastapi.encoders import jsonable_encoder
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from analytiq.errors import (
     AccessDeniedError,
@@ -32,6 +33,7 @@ from api.field_path import field_path, reason_of
 log = structlog.get_logger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 STATUS_OF: tuple[tuple[type[AnalytiqError], int], ...] = (
     (InvalidInputError, 400),
@@ -138,17 +140,24 @@ def _of_http(request: Request, error: Exception) -> JSONResponse:
     code = {404: "not_found", 405: "method_not_allowed", 408: "too_slow", 413: "too_large"}.get(
         error.status_code, "http_error"
     )
-    return problem(request, error.status_code, {"code": code, "detail": _detail_of_http(request, error)}, error.headers)
+    headers, detail = error.headers, str(error.detail)
+    if detail == HTTPStatus.NOT_FOUND.phrase:
+        detail = f"Nothing is at {request.url.path}. All paths are listed at /openapi.json."
+    elif detail == HTTPStatus.METHOD_NOT_ALLOWED.phrase:
+        allowed = ", ".join(_allowed_methods(request))
+        headers = {**(error.headers or {}), "Allow": allowed}
+        detail = f"{request.method} is not allowed at {request.url.path}. Allowed: {allowed}."
+    return problem(request, error.status_code, {"code": code, "detail": detail}, headers)
 
 
-def _detail_of_http(request: Request, error: HTTPException) -> str:
-    """The framework says of a path that leads nowhere no more than the status does."""
-    if error.detail == HTTPStatus.NOT_FOUND.phrase:
-        return f"{request.method} {request.url.path} leads nowhere; /openapi.json lists every path"
-    if error.detail == HTTPStatus.METHOD_NOT_ALLOWED.phrase:
-        allowed = (error.headers or {}).get("Allow", "another method")
-        return f"{request.url.path} does not take {request.method}, but {allowed}"
-    return str(error.detail)
+def _allowed_methods(request: Request) -> list[str]:
+    """Return the methods of all routes at a path; the framework names those of the first only."""
+    routes = request.app.router.routes
+    return [
+        method
+        for method in METHODS
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
+    ]
 
 
 def _of_database(request: Request, error: Exception) -> JSONResponse:

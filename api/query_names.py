@@ -1,20 +1,37 @@
-"""Refuses query parameters that a call does not take: one that is misspelt would be a filter that does not filter."""
+"""Unknown query parameters are refused: a misspelt filter must not return everything.
 
-from collections.abc import Iterator
+FastAPI's query models with `extra="forbid"` would need one model for each operation, those without a query included.
+"""
 
-from fastapi import Request
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
 
 from analytiq.errors import FieldError, InvalidInputError
+from api.access import identify
 
 MOST_NAMED = 5
 LONGEST_NAME = 100
-"""Of those that an error names, in characters."""
+"""Characters of a parameter's name in an error."""
+
+Handle = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
-def query_names(dependant: Dependant) -> frozenset[str]:
-    """The query parameters that a route and what it depends on take."""
-    return frozenset(_names(dependant))
+def refuse_unknown_queries(dependant: Dependant, handle: Handle) -> Handle:
+    """Refuse calls with query parameters that neither the route nor its dependencies declare."""
+    known = frozenset(_names(dependant))
+
+    async def checked(request: Request) -> Response:
+        refusal = _refusal(request, known)
+        if refusal is not None:
+            # A caller without access learns only that, and nothing about the parameters.
+            await identify(request, request.app.state.services, request.path_params["organization_id"])
+            raise refusal
+        return await handle(request)
+
+    return checked
 
 
 def _names(dependant: Dependant) -> Iterator[str]:
@@ -23,12 +40,14 @@ def _names(dependant: Dependant) -> Iterator[str]:
         yield from _names(inner)
 
 
-def unknown_query(request: Request, known: frozenset[str]) -> InvalidInputError | None:
-    """What to answer a call that asks by what the route does not take; None where it takes all."""
+def _refusal(request: Request, known: frozenset[str]) -> InvalidInputError | None:
     unknown = [name[:LONGEST_NAME] for name in sorted(set(request.query_params) - known)[:MOST_NAMED]]
     if not unknown:
         return None
-    there = f"there are {', '.join(sorted(known))}" if known else "this call takes none"
-    reason = f"there is no such query parameter; {there}"
-    named = [FieldError(name, reason) for name in unknown]
-    return InvalidInputError(f"{', '.join(unknown)}: {reason}", errors=named, code="unknown_parameter")
+    allowed = f"Allowed: {', '.join(sorted(known))}." if known else "This operation takes none."
+    named = [FieldError(name, f"Unknown query parameter. {allowed}") for name in unknown]
+    quoted = ", ".join(repr(name) for name in unknown)
+    plural = "s" if len(unknown) > 1 else ""
+    return InvalidInputError(
+        f"Unknown query parameter{plural} {quoted}. {allowed}", errors=named, code="unknown_parameter"
+    )

@@ -1,24 +1,25 @@
-"""Reads JSON bodies more strictly than Python's own reader does."""
+"""Strict reading of JSON bodies."""
 
 import json
+from collections.abc import Callable, Coroutine
 from typing import Any
 
+from fastapi import Request, Response
 from pydantic_core import from_json
-from starlette.requests import Request
 
 
 class StrictJsonRequest(Request):
-    """A request whose body is JSON as RFC 8259 has it: UTF-8, no NaN, no half surrogate pair, bounded depth.
+    """A request whose body is JSON by RFC 8259: UTF-8, no NaN, no lone surrogates, bounded depth.
 
-    Python's reader takes all of these (UTF-16 too). They would travel on as strings that neither MongoDB nor
-    the answer can hold, and one list in another 50,000 times would exhaust its stack.
+    Python's parser accepts all of these, and UTF-16. They would become strings that neither MongoDB nor the answer
+    can hold, and 50,000 nested lists would exhaust its stack.
     """
 
     async def json(self) -> Any:
-        """The body as it was decoded.
+        """Decode the body.
 
         Raises:
-            json.JSONDecodeError: FastAPI makes a validation error of it.
+            json.JSONDecodeError: FastAPI turns it into a validation error.
         """
         if not hasattr(self, "_decoded"):
             content = await self.body()
@@ -27,3 +28,14 @@ class StrictJsonRequest(Request):
             except ValueError as error:
                 raise json.JSONDecodeError(str(error), "", 0) from error
         return self._decoded
+
+
+def read_strictly(
+    handle: Callable[[Request], Coroutine[Any, Any, Response]],
+) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    """Have a handler read JSON strictly."""
+
+    async def reading(request: Request) -> Response:
+        return await handle(StrictJsonRequest(request.scope, request.receive))
+
+    return reading

@@ -242,7 +242,7 @@ class UploadSession:
                     file_name=item.file_name,
                     outcome=result.outcome.value,
                     document_id=result.document.id,
-                    document=DocumentResponse.of(result.document),
+                    document=DocumentResponse.from_model(result.document),
                     error=None,
                 )
             except AnalytiqError as error:

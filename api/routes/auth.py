@@ -67,7 +67,7 @@ async def sign_in(request: Request, response: Response, services: ServicesOf, bo
 async def get_session(services: ServicesOf, person: Person) -> SessionResponse:
     """Who is signed in, and where they are members."""
     organizations = await services.tenancy.sessions.organizations_of(person.user)
-    return SessionResponse.of(person.user, person.session, person.secret, organizations)
+    return SessionResponse.from_session(person.user, person.session, person.secret, organizations)
 
 
 @router.put("/name", operation_id="change_name")
@@ -76,7 +76,7 @@ async def change_name(request: Request, services: ServicesOf, person: Person, bo
     user = await services.tenancy.people.rename(person.user, body.name)
     await _note_everywhere(request, services, user, "change_name")
     organizations = await services.tenancy.sessions.organizations_of(user)
-    return SessionResponse.of(user, person.session, person.secret, organizations)
+    return SessionResponse.from_session(user, person.session, person.secret, organizations)
 
 
 @router.get("/sessions", operation_id="list_sessions")
@@ -84,7 +84,9 @@ async def list_sessions(services: ServicesOf, person: Person, skip: Skip = 0, li
     """The browsers in which the person is signed in, the one used last first."""
     sessions, total = await services.tenancy.sessions.open_of(person.user, skip=skip, limit=limit)
     return OpenSessionList(
-        sessions=[OpenSession.of(item, person.session) for item in sessions], total_count=total, skip=skip
+        sessions=[OpenSession.from_model(item, is_current=item.id == person.session.id) for item in sessions],
+        total_count=total,
+        skip=skip,
     )
 
 
@@ -158,7 +160,7 @@ async def reset_password(request: Request, services: ServicesOf, body: PasswordR
 async def preview_invitation(request: Request, services: ServicesOf, body: InvitationLookBody) -> InvitationPreview:
     """What an invitation's link leads to."""
     await services.tenancy.sessions.take_attempt(None, browser_of(request))
-    return InvitationPreview.of(await services.tenancy.invitations.look_at(body.token))
+    return InvitationPreview.from_model(await services.tenancy.invitations.look_at(body.token))
 
 
 @router.post("/invitations/accept", operation_id="accept_invitation", dependencies=[OwnPage])
@@ -172,7 +174,7 @@ async def accept_invitation(
         await services.tenancy.people.accept_as(body.token, person.user)
         await _note_everywhere(request, services, person.user, "accept_invitation")
         organizations = await services.tenancy.sessions.organizations_of(person.user)
-        return SessionResponse.of(person.user, person.session, person.secret, organizations)
+        return SessionResponse.from_session(person.user, person.session, person.secret, organizations)
     if body.name is None:
         raise InvalidInputError.of_field("name", "is needed to become a member as somebody new")
     user = await services.tenancy.people.accept(body.token, email=body.email, name=body.name, password=body.password)
@@ -229,7 +231,9 @@ async def _greet(request: Request, response: Response, services: Services, signe
     _set_cookie(request, response, services, signed_in.secret)
     await _note_everywhere(request, services, signed_in.user, "sign_in")
     organizations = await services.tenancy.sessions.organizations_of(signed_in.user)
-    return SessionResponse.of(signed_in.user, signed_in.session, signed_in.secret.get_secret_value(), organizations)
+    return SessionResponse.from_session(
+        signed_in.user, signed_in.session, signed_in.secret.get_secret_value(), organizations
+    )
 
 
 async def _note_everywhere(

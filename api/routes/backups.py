@@ -2,11 +2,11 @@
 
 from fastapi import APIRouter
 
+from api.api_route import ApiRoute
 from api.context import CurrentOrganization, Limit, ServicesOf, Skip
-from api.idempotency import IdempotentRoute
 from api.schemas.backups import BackupList, BackupResponse
 
-router = APIRouter(prefix="/backups", tags=["backups"], route_class=IdempotentRoute)
+router = APIRouter(prefix="/backups", tags=["backups"], route_class=ApiRoute)
 
 
 @router.get("", operation_id="list_backups")
@@ -18,4 +18,4 @@ async def list_backups(
     An operator makes them, with `analytiq backup` and `analytiq restore`; archives themselves are not kept here.
     """
     records, total = await services.repositories.backup_records.page(organization.id, skip=skip, limit=limit)
-    return BackupList(backups=[BackupResponse.of(record) for record in records], total_count=total, skip=skip)
+    return BackupList(backups=[BackupResponse.from_model(record) for record in records], total_count=total, skip=skip)

@@ -13,9 +13,9 @@ from analytiq.models.account import Permission
 from analytiq.models.chat import AnswerState, ChatMessage
 from analytiq.models.text import CurrentTexts
 from api.access import Caller
+from api.api_route import ApiRoute
 from api.context import CurrentCaller, CurrentOrganization, Limit, ServicesOf, Skip
-from api.event_stream import KEEP_ALIVE, MEDIA_TYPE, RECONNECT_MILLISECONDS, EventStream, event
-from api.idempotency import IdempotentRoute
+from api.event_stream import KEEP_ALIVE, MEDIA_TYPE, RECONNECT, EventStream, event
 from api.schemas.chat import (
     ChatAsked,
     ChatContinued,
@@ -32,7 +32,7 @@ from api.schemas.chat import (
 from api.schemas.events import ClosedEvent
 from api.standing_right import StandingRight
 
-router = APIRouter(prefix="/chat/threads", tags=["chat"], route_class=IdempotentRoute)
+router = APIRouter(prefix="/chat/threads", tags=["chat"], route_class=ApiRoute)
 
 
 async def require_own_thread(services: ServicesOf, caller: CurrentCaller, thread_id: str) -> str:
@@ -64,7 +64,7 @@ async def create_chat_thread(services: ServicesOf, caller: CurrentCaller, body: 
     thread = await services.assistants.conversations.create(
         caller.organization, body.wanted(), owner=_reader(caller).owner
     )
-    return ChatThreadResponse.of(thread)
+    return ChatThreadResponse.from_model(thread)
 
 
 @router.get("", operation_id="list_chat_threads")
@@ -79,7 +79,7 @@ async def list_chat_threads(
     found, total = await services.assistants.conversations.page(
         caller.organization.id, _reader(caller), kb_id=kb_id, skip=skip, limit=limit
     )
-    return ChatThreadList(threads=[ChatThreadResponse.of(item) for item in found], total_count=total, skip=skip)
+    return ChatThreadList(threads=[ChatThreadResponse.from_model(item) for item in found], total_count=total, skip=skip)
 
 
 @router.get("/{thread_id}", operation_id="get_chat_thread")
@@ -87,7 +87,7 @@ async def get_chat_thread(
     services: ServicesOf, organization: CurrentOrganization, thread_id: OwnThread
 ) -> ChatThreadResponse:
     """One thread, with what its answers have used."""
-    return ChatThreadResponse.of(await services.assistants.conversations.get(organization.id, thread_id))
+    return ChatThreadResponse.from_model(await services.assistants.conversations.get(organization.id, thread_id))
 
 
 @router.put("/{thread_id}", operation_id="update_chat_thread")
@@ -97,8 +97,10 @@ async def update_chat_thread(
     """Change its title, or how answers to come are made."""
     changes = body.model_dump(exclude_none=True)
     if not changes:
-        return ChatThreadResponse.of(await services.assistants.conversations.get(organization.id, thread_id))
-    return ChatThreadResponse.of(await services.assistants.conversations.change(organization, thread_id, changes))
+        return ChatThreadResponse.from_model(await services.assistants.conversations.get(organization.id, thread_id))
+    return ChatThreadResponse.from_model(
+        await services.assistants.conversations.change(organization, thread_id, changes)
+    )
 
 
 @router.delete("/{thread_id}", operation_id="delete_chat_thread")
@@ -121,7 +123,7 @@ async def list_chat_messages(
     """A page of a thread's messages, oldest first."""
     found, total = await services.assistants.conversations.messages(organization.id, thread_id, skip=skip, limit=limit)
     texts = await _texts_of(services, *found)
-    messages = [ChatMessageResponse.of(item, texts) for item in found]
+    messages = [ChatMessageResponse.from_message(item, texts) for item in found]
     return ChatMessageList(messages=messages, total_count=total, skip=skip)
 
 
@@ -135,8 +137,8 @@ async def ask_chat_thread(
     """
     question, answer = await services.assistants.conversations.ask(organization, thread_id, body.content)
     return ChatAsked(
-        question=ChatMessageResponse.of(question, CurrentTexts()),
-        answer=ChatMessageResponse.of(answer, CurrentTexts()),
+        question=ChatMessageResponse.from_message(question, CurrentTexts()),
+        answer=ChatMessageResponse.from_message(answer, CurrentTexts()),
         events_path=_events_path(answer),
     )
 
@@ -217,13 +219,13 @@ async def _texts_of(services: Services, *messages: ChatMessage) -> CurrentTexts:
 
 
 async def _told(services: Services, message: ChatMessage) -> ChatMessageResponse:
-    return ChatMessageResponse.of(message, await _texts_of(services, message))
+    return ChatMessageResponse.from_message(message, await _texts_of(services, message))
 
 
 async def _events(
     services: Services, right: StandingRight, message: ChatMessage, position: Position
-) -> AsyncGenerator[str]:
-    yield f"retry: {RECONNECT_MILLISECONDS}\n\n"
+) -> AsyncGenerator[bytes]:
+    yield RECONNECT
     following = services.assistants.conversations.follow(
         message.organization_id, message.thread_id, message.id, position
     )
@@ -231,12 +233,11 @@ async def _events(
         async for events, answer in items:
             refusal = await right.refusal()
             if refusal is not None:
-                yield f"event: closed\ndata: {ClosedEvent.of(refusal).model_dump_json()}\n\n"
+                yield event("closed", ClosedEvent.from_model(refusal))
                 return
             is_of_texts = any(item.name in (EventName.PASSAGES, EventName.DONE) for item in events)
             texts = await _texts_of(services, answer) if is_of_texts else CurrentTexts()
             for item in events:
-                data = event_data(item, answer, texts).model_dump_json()
-                yield event(item.name.value, data, str(item.position))
+                yield event(item.name.value, event_data(item, answer, texts), str(item.position))
             if not events:
                 yield KEEP_ALIVE

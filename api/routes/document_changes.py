@@ -10,11 +10,11 @@ from analytiq.models.organization import Organization
 from analytiq.retrieval.filters.compilers.documents import compile_filter
 from analytiq.retrieval.filters.tree import EVERYTHING
 from analytiq.storage.repositories.documents import DocumentQuery
+from api.api_route import ApiRoute
 from api.context import CurrentOrganization, RequestId, ServicesOf
-from api.idempotency import IdempotentRoute
 from api.schemas.document_changes import DocumentMatch, DocumentsChange, DocumentsChanged
 
-router = APIRouter(prefix="/documents/changes", tags=["documents"], route_class=IdempotentRoute)
+router = APIRouter(prefix="/documents/changes", tags=["documents"], route_class=ApiRoute)
 
 
 @router.post("", operation_id="change_documents")
@@ -32,7 +32,7 @@ async def change_documents(
     batch = await services.ingestion.changing.change(
         organization.id, selected, body.wanted(added, removed), request_id=request_id
     )
-    return DocumentsChanged.of(batch)
+    return DocumentsChanged.from_batch(batch)
 
 
 async def _selected(services: Services, organization: Organization, body: DocumentsChange) -> Selected:

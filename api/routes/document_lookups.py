@@ -4,12 +4,12 @@ from fastapi import APIRouter
 
 from analytiq.errors import InvalidInputError
 from analytiq.ingestion.documents.naming import validated_folder, validated_path
+from api.api_route import ApiRoute
 from api.context import CurrentOrganization, ServicesOf
-from api.idempotency import IdempotentRoute
 from api.schemas.document_lookups import DocumentLookup, DocumentProgressQuery, DocumentsAtPaths, DocumentsProgress
 from api.schemas.documents import DocumentDetail
 
-router = APIRouter(prefix="/documents", tags=["documents"], route_class=IdempotentRoute)
+router = APIRouter(prefix="/documents", tags=["documents"], route_class=ApiRoute)
 
 
 @router.post("/lookup", operation_id="search_documents_by_path")
@@ -23,10 +23,10 @@ async def search_documents_by_path(
     lookups = services.ingestion.lookups
     if body.paths is not None and body.folder is None:
         paths = [validated_path(path, field=f"paths[{index}]") for index, path in enumerate(body.paths)]
-        return DocumentsAtPaths.of(await lookups.at_paths(organization.id, paths, after=body.place()))
+        return DocumentsAtPaths.from_batch(await lookups.at_paths(organization.id, paths, after=body.place()))
     if body.folder is not None and body.paths is None:
         folder = validated_folder(body.folder)
-        return DocumentsAtPaths.of(await lookups.below(organization.id, folder, after=body.place()))
+        return DocumentsAtPaths.from_batch(await lookups.below(organization.id, folder, after=body.place()))
     raise InvalidInputError.of_field("folder", "Give either `folder` or `paths`.")
 
 
@@ -36,6 +36,4 @@ async def get_document_progress(
 ) -> DocumentsProgress:
     """Return the progress of up to 1,000 documents in one call; ids of documents that do not exist are left out."""
     standing = await services.ingestion.lookups.progress(organization.id, list(dict.fromkeys(body.document_ids)))
-    return DocumentsProgress(
-        documents=[DocumentDetail.with_states(item.document, item.knowledge_bases) for item in standing]
-    )
+    return DocumentsProgress(documents=[DocumentDetail.from_model(item.document, item) for item in standing])

@@ -13,8 +13,8 @@ from analytiq.models.file_type import FileType
 from analytiq.retrieval.filters.compilers.documents import compile_filter
 from analytiq.retrieval.filters.tree import EVERYTHING
 from analytiq.storage.repositories.documents import DocumentQuery
+from api.api_route import ApiRoute
 from api.context import CurrentOrganization, Limit, NameSearch, RequestId, ServicesOf, Skip
-from api.idempotency import IdempotentRoute
 from api.multipart import MultipartLimits, read_parts
 from api.schemas.document_changes import ANY_FILE_TYPE
 from api.schemas.documents import (
@@ -36,7 +36,7 @@ from api.schemas.documents import (
 from api.schemas.jobs import DocumentLogResponse, DocumentStatus, ErrorCode, SubjectId
 from api.uploading import UploadSession
 
-router = APIRouter(prefix="/documents", tags=["documents"], route_class=IdempotentRoute)
+router = APIRouter(prefix="/documents", tags=["documents"], route_class=ApiRoute)
 
 Sort = Literal[
     "created_at", "-created_at", "updated_at", "-updated_at", "document_name", "-document_name",
@@ -163,16 +163,16 @@ async def list_documents(
     found, total = await services.ingestion.documents.page(organization.id, query, skip=skip, limit=limit)
     if include:
         standing = await services.ingestion.indexing_states.of_documents(organization.id, found)
-        documents = [ListedDocumentResponse.listed(item.document, item.knowledge_bases) for item in standing]
+        documents = [ListedDocumentResponse.from_model(item.document, item) for item in standing]
     else:
-        documents = [ListedDocumentResponse.listed(item, None) for item in found]
+        documents = [ListedDocumentResponse.from_model(item, knowledge_bases=None) for item in found]
     return DocumentList(documents=documents, total_count=total, skip=skip)
 
 
 @router.get("/counts", operation_id="get_document_counts")
 async def get_document_counts(services: ServicesOf, organization: CurrentOrganization) -> DocumentCountsResponse:
     """Count the organization's documents by state, and the failed ones by error code."""
-    return DocumentCountsResponse.of(
+    return DocumentCountsResponse.from_counts(
         await services.repositories.announced.document_counts.of_organization(organization.id)
     )
 
@@ -193,7 +193,8 @@ async def retry_documents(
 async def get_document(services: ServicesOf, organization: CurrentOrganization, document_id: str) -> DocumentDetail:
     """One document, and for each of its knowledge bases whether it is indexed yet, and why not."""
     document = await services.ingestion.documents.get(organization.id, document_id)
-    return DocumentDetail.with_states(document, await services.ingestion.indexing_states.of_document(document))
+    states = await services.ingestion.indexing_states.of_document(document)
+    return DocumentDetail.from_model(document, knowledge_bases=states)
 
 
 @router.put("/{document_id}", operation_id="update_document")
@@ -216,7 +217,8 @@ async def update_document(
         metadata=body.metadata,
         request_id=request_id,
     )
-    return DocumentDetail.with_states(document, await services.ingestion.indexing_states.of_document(document))
+    states = await services.ingestion.indexing_states.of_document(document)
+    return DocumentDetail.from_model(document, knowledge_bases=states)
 
 
 @router.delete("/{document_id}", status_code=204, operation_id="delete_document")
@@ -234,7 +236,7 @@ async def extract_document(
 ) -> DocumentResponse:
     """Read its file once more; the present text is found until the new one is ready."""
     document = await services.ingestion.documents.extract_again(organization.id, document_id, request_id=request_id)
-    return DocumentResponse.of(document)
+    return DocumentResponse.from_model(document)
 
 
 @router.get("/{document_id}/status", operation_id="get_document_status")
@@ -260,7 +262,7 @@ async def get_document_log(
     document = await services.ingestion.documents.get(organization.id, document_id)
     found = await services.jobs.operations.log_of_document(organization.id, document.id, skip=skip, limit=limit)
     max_attempts = services.settings.queue.max_attempts
-    return DocumentLogResponse.of(document.id, found, skip=skip, max_attempts=max_attempts)
+    return DocumentLogResponse.from_log(document.id, found, skip=skip, max_attempts=max_attempts)
 
 
 @router.get(
@@ -325,5 +327,5 @@ async def get_document_text(
         document_name=document.document_name,
         page_count=total,
         text_hash=document.text_hash,
-        pages=[TextPageResponse.of(item) for item in pages],
+        pages=[TextPageResponse.from_model(item) for item in pages],
     )

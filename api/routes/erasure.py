@@ -6,11 +6,11 @@ from fastapi import APIRouter, Query
 
 from analytiq.errors import InvalidInputError
 from analytiq.models.erasure import CacheFate, ErasureOptions, LedgerFate
+from api.api_route import ApiRoute
 from api.context import CurrentOrganization, Limit, ServicesOf, Skip
-from api.idempotency import IdempotentRoute
 from api.schemas.erasure import ErasureCreate, ErasureList, ErasureResponse, RetentionAnswer, RetentionSettings
 
-router = APIRouter(tags=["erasure"], route_class=IdempotentRoute)
+router = APIRouter(tags=["erasure"], route_class=ApiRoute)
 
 BY_TOKEN = "an access token of the organization"  # noqa: S105  # who asked
 
@@ -34,7 +34,7 @@ async def delete_organization(
     erasure = await services.operations.erasures.request_organization(
         organization.id, requested_by=BY_TOKEN, options=ErasureOptions(ledger=ledger, cache=cache)
     )
-    return ErasureResponse.of(erasure)
+    return ErasureResponse.from_model(erasure)
 
 
 @router.post("/erasures", status_code=202, operation_id="create_erasure")
@@ -55,7 +55,7 @@ async def create_erasure(
         erasure = await services.operations.erasures.request_documents(
             organization.id, selection, requested_by=BY_TOKEN, is_dry_run=body.dry_run, reason=body.reason
         )
-    return ErasureResponse.of(erasure)
+    return ErasureResponse.from_model(erasure)
 
 
 @router.get("/erasures", operation_id="list_erasures")
@@ -64,13 +64,15 @@ async def list_erasures(
 ) -> ErasureList:
     """A page of erasures, latest first."""
     found, total = await services.operations.erasures.page(organization.id, skip=skip, limit=limit)
-    return ErasureList(erasures=[ErasureResponse.of(item) for item in found], total_count=total, skip=skip)
+    return ErasureList(erasures=[ErasureResponse.from_model(item) for item in found], total_count=total, skip=skip)
 
 
 @router.get("/erasures/{erasure_id}", operation_id="get_erasure")
 async def get_erasure(services: ServicesOf, organization: CurrentOrganization, erasure_id: str) -> ErasureResponse:
     """An erasure: what went, and whether anything is left."""
-    return ErasureResponse.of(await services.operations.erasures.get(erasure_id, organization_id=organization.id))
+    return ErasureResponse.from_model(
+        await services.operations.erasures.get(erasure_id, organization_id=organization.id)
+    )
 
 
 @router.get("/retention", operation_id="get_retention")

@@ -12,12 +12,12 @@ from analytiq.models.change import ChangeMoment
 from analytiq.operations.live_events.events import EventName
 from analytiq.operations.live_events.watcher import Batch, Watcher
 from api.access import identify
+from api.api_route import ApiRoute
 from api.context import CurrentCaller, ServicesOf
-from api.event_stream import KEEP_ALIVE, MEDIA_TYPE, RECONNECT_MILLISECONDS, EventStream
-from api.idempotency import IdempotentRoute
+from api.event_stream import KEEP_ALIVE, MEDIA_TYPE, RECONNECT, EventStream, event, position
 from api.schemas.events import ClosedEvent, event_data
 
-router = APIRouter(prefix="/events", tags=["events"], route_class=IdempotentRoute)
+router = APIRouter(prefix="/events", tags=["events"], route_class=ApiRoute)
 
 _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
@@ -50,17 +50,17 @@ async def watch_organization(
     return EventStream(_events(request, services, watcher))
 
 
-async def _events(request: Request, services: Services, watcher: Watcher) -> AsyncGenerator[str]:
+async def _events(request: Request, services: Services, watcher: Watcher) -> AsyncGenerator[bytes]:
     try:
-        yield f"retry: {RECONNECT_MILLISECONDS}\n\n"
+        yield RECONNECT
         async with aclosing(watcher.batches()) as batches:
             async for batch in batches:
                 refusal = await _refusal(request, services, watcher) if batch.must_check else None
                 if refusal is not None:
-                    yield _written(EventName.CLOSED, ClosedEvent.of(refusal).model_dump_json())
+                    yield event(EventName.CLOSED.value, ClosedEvent.from_model(refusal))
                     return
-                for text in _texts(batch, services.settings.queue.max_attempts):
-                    yield text
+                for written in _written(batch, services.settings.queue.max_attempts):
+                    yield written
     finally:
         services.operations.watching.leave(watcher)
 
@@ -75,13 +75,7 @@ async def _refusal(request: Request, services: Services, watcher: Watcher) -> An
     return None
 
 
-def _texts(batch: Batch, max_attempts: int) -> list[str]:
-    """The events, then an id: a reader that is cut off in between is told all of them once more."""
-    told = ((item.name, event_data(item, max_attempts=max_attempts)) for item in batch.events)
-    texts = [_written(name, data.model_dump_json()) for name, data in told]
-    # An id without data tells a reader where it is, and is no event.
-    return [*(texts or [KEEP_ALIVE]), f"id: {batch.position}\n\n"]
-
-
-def _written(name: EventName, data: str) -> str:
-    return f"event: {name.value}\ndata: {data}\n\n"
+def _written(batch: Batch, max_attempts: int) -> list[bytes]:
+    """Return the events, then one id: a reader that is cut off in between receives all of them again."""
+    events = [event(item.name.value, event_data(item, max_attempts=max_attempts)) for item in batch.events]
+    return [*(events or [KEEP_ALIVE]), position(str(batch.position))]

@@ -2,11 +2,11 @@
 
 from fastapi import APIRouter
 
+from api.api_route import ApiRoute
 from api.context import CurrentOrganization, ServicesOf
-from api.idempotency import IdempotentRoute
 from api.schemas.forecast import ForecastAnswer, ForecastBody
 
-router = APIRouter(prefix="/knowledge-bases", tags=["knowledge bases"], route_class=IdempotentRoute)
+router = APIRouter(prefix="/knowledge-bases", tags=["knowledge bases"], route_class=ApiRoute)
 
 
 @router.post("/forecast", operation_id="forecast_knowledge_base")
@@ -19,6 +19,6 @@ async def forecast_knowledge_base(
     """
     tag_ids = await services.ingestion.tags.require(organization.id, body.tag_ids)
     forecast = await services.ingestion.forecasts.forecast(organization, body.wanted(tag_ids))
-    return ForecastAnswer.of(
+    return ForecastAnswer.from_forecast(
         forecast, await services.inference.destinations.of(organization.id, forecast.embedding_model)
     )

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Path, Query
 
 from analytiq.models.job import JobKind, JobState
 from analytiq.storage.repositories.jobs import JobQuery
+from api.api_route import ApiRoute
 from api.context import CurrentOrganization, Limit, ServicesOf, Skip
-from api.idempotency import IdempotentRoute
 from api.schemas.jobs import (
     CancelAnswer,
     ErrorCode,
@@ -22,7 +22,7 @@ from api.schemas.jobs import (
     SubjectId,
 )
 
-router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=IdempotentRoute)
+router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=ApiRoute)
 
 JobId = Annotated[str, Path(description="Kind and subject with colons between them, such as `extract:…`")]
 
@@ -53,7 +53,7 @@ async def list_jobs(
     )
     found = await services.jobs.operations.page(organization.id, query, skip=skip, limit=limit)
     names = await services.jobs.operations.names_in(organization.id, found.jobs if include else ())
-    return JobList.of(found, names, skip=skip, max_attempts=services.settings.queue.max_attempts)
+    return JobList.from_page(found, names, skip=skip, max_attempts=services.settings.queue.max_attempts)
 
 
 @router.post("/replay", status_code=202, operation_id="replay_jobs")
@@ -75,7 +75,7 @@ async def cancel_jobs(services: ServicesOf, organization: CurrentOrganization, b
 @router.get("/counts", operation_id="get_job_counts")
 async def get_job_counts(services: ServicesOf, organization: CurrentOrganization) -> JobCounts:
     """How many jobs of each kind wait, run, or were given up."""
-    return JobCounts.of(await services.jobs.operations.counts(organization.id))
+    return JobCounts.from_counts(await services.jobs.operations.counts(organization.id))
 
 
 @router.get("/errors", operation_id="get_job_errors")
@@ -87,7 +87,7 @@ async def get_job_errors(
 ) -> JobErrors:
     """What made jobs be given up: all dead jobs by the error of their last attempt, most frequent first."""
     query = JobQuery(kinds=tuple(kind or ()), kb_id=kb_id)
-    return JobErrors.of(await services.jobs.operations.errors(organization.id, query))
+    return JobErrors.from_model(errors=await services.jobs.operations.errors(organization.id, query))
 
 
 @router.get("/{job_id}", operation_id="get_job")
@@ -111,4 +111,4 @@ async def cancel_job(services: ServicesOf, organization: CurrentOrganization, jo
     A document whose extraction is cancelled is failed, with the code `cancelled`. Jobs that delete run to their end.
     """
     job = await services.jobs.operations.cancel(organization.id, job_id)
-    return JobResponse.of(job, max_attempts=services.settings.queue.max_attempts)
+    return JobResponse.from_job(job, max_attempts=services.settings.queue.max_attempts)

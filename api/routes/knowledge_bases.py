@@ -1,14 +1,14 @@
 """`/knowledge-bases`, with the seed's paths, fields and defaults."""
 
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 
 from analytiq.composition import Services
 from analytiq.ingestion.prompt_uses import OnUse
 from analytiq.models.knowledge_base import KnowledgeBase
+from api.api_route import ApiRoute
 from api.context import CurrentOrganization, Limit, NameSearch, OnPromptUse, RequestId, ServicesOf, Skip
-from api.idempotency import IdempotentRoute
 from api.schemas.jobs import SubjectId
 from api.schemas.knowledge_bases import (
     ChunkList,
@@ -25,9 +25,7 @@ from api.schemas.knowledge_bases import (
 )
 from api.schemas.search import ExplainBody, ExplanationResponse, SearchAnswer, SearchBody
 
-Told = TypeVar("Told", bound=KnowledgeBaseResponse)
-
-router = APIRouter(prefix="/knowledge-bases", tags=["knowledge bases"], route_class=IdempotentRoute)
+router = APIRouter(prefix="/knowledge-bases", tags=["knowledge bases"], route_class=ApiRoute)
 
 
 @router.post("", status_code=201, operation_id="create_knowledge_base")
@@ -41,7 +39,10 @@ async def create_knowledge_base(
     tag_ids = await services.ingestion.tags.require(organization.id, body.tag_ids)
     created = await services.ingestion.knowledge_bases.create(organization, body.wanted(tag_ids), request_id=request_id)
     destination = await services.inference.destinations.of(organization.id, created.embedding_model)
-    return MadeKnowledgeBaseResponse.made(await _standing(services, created), destination)
+    (standing,) = await services.ingestion.knowledge_bases.standings_of(organization.id, [created])
+    return MadeKnowledgeBaseResponse.from_standing(
+        standing, keyword_index=_keyword_index(services, created.id), texts_go_to=destination
+    )
 
 
 @router.get("", operation_id="list_knowledge_bases")
@@ -57,7 +58,10 @@ async def list_knowledge_bases(
         organization.id, skip=skip, limit=limit, name_search=name_search
     )
     standings = await services.ingestion.knowledge_bases.standings_of(organization.id, found)
-    listed = [_told(services, ListedKnowledgeBaseResponse.listed(item)) for item in standings]
+    listed = [
+        ListedKnowledgeBaseResponse.from_standing(item, keyword_index=_keyword_index(services, item.knowledge_base.id))
+        for item in standings
+    ]
     return KnowledgeBaseList(knowledge_bases=listed, total_count=total, skip=skip)
 
 
@@ -111,7 +115,7 @@ async def list_knowledge_base_documents(
     """A page of the documents that are indexed, latest first."""
     found, total = await services.ingestion.knowledge_bases.documents(organization.id, kb_id, skip=skip, limit=limit)
     return IndexedDocumentList(
-        documents=[IndexedDocumentResponse.of(item) for item in found], total_count=total, skip=skip
+        documents=[IndexedDocumentResponse.from_model(item) for item in found], total_count=total, skip=skip
     )
 
 
@@ -128,7 +132,9 @@ async def list_chunks(
     found, total = await services.ingestion.knowledge_bases.chunks(
         organization.id, kb_id, document_id=document_id, skip=skip, limit=limit
     )
-    return ChunkList(chunks=[ChunkResponse.of(item) for item in found], total_count=total, skip=skip)
+    return ChunkList(
+        chunks=[ChunkResponse.from_model(item.passage, item) for item in found], total_count=total, skip=skip
+    )
 
 
 @router.post("/{kb_id}/search", operation_id="search_knowledge_base")
@@ -139,7 +145,7 @@ async def search_knowledge_base(
 
     A step that fails is left out, and `degraded` says so: the answer is empty only where every way of finding failed.
     """
-    return SearchAnswer.of(body, await services.retrieval.search.search(organization, kb_id, body.request()))
+    return SearchAnswer.from_model(await services.retrieval.search.search(organization, kb_id, body.request()), body)
 
 
 @router.post("/{kb_id}/explain", operation_id="explain_search")
@@ -148,19 +154,19 @@ async def explain_search(
 ) -> ExplanationResponse:
     """Say why a document is found for a question, or at which stage it fails; embeds the question as a search does."""
     explanation = await services.retrieval.explain.explain(organization, kb_id, body.document_id, body.request())
-    return ExplanationResponse.of(explanation)
+    return ExplanationResponse.from_model(explanation)
 
 
 async def _standing(services: Services, knowledge_base: KnowledgeBase) -> KnowledgeBaseResponse:
     (standing,) = await services.ingestion.knowledge_bases.standings_of(
         knowledge_base.organization_id, [knowledge_base]
     )
-    return _told(services, KnowledgeBaseResponse.of(standing))
+    return KnowledgeBaseResponse.from_standing(standing, keyword_index=_keyword_index(services, knowledge_base.id))
 
 
-def _told(services: Services, answer: Told) -> Told:
-    """Say whether the keyword index of this process has every commit."""
+def _keyword_index(services: Services, kb_id: str) -> str:
+    """Tell whether the keyword index of this process has every commit."""
     backends = services.retrieval.backends
-    is_building = backends.has_keywords and backends.is_building_keywords(answer.kb_id)
-    state = "building" if is_building else "ready" if backends.has_keywords else "off"
-    return answer.model_copy(update={"keyword_index": state})
+    if not backends.has_keywords:
+        return "off"
+    return "building" if backends.is_building_keywords(kb_id) else "ready"

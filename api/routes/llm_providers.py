@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
+from api.api_route import ApiRoute
 from api.context import CurrentOrganization, Limit, ServicesOf, Skip
-from api.idempotency import IdempotentRoute
 from api.schemas.llm_providers import (
     LlmProviderList,
     LlmProviderPut,
@@ -14,7 +14,7 @@ from api.schemas.llm_providers import (
     LlmProviderTestResponse,
 )
 
-router = APIRouter(prefix="/llm-providers", tags=["llm-providers"], route_class=IdempotentRoute)
+router = APIRouter(prefix="/llm-providers", tags=["llm-providers"], route_class=ApiRoute)
 
 ProviderName = Annotated[str, Path(max_length=100, description="As LiteLLM names it, for example openai")]
 
@@ -26,7 +26,7 @@ async def list_llm_providers(
     """The providers that there is a key for, the organization's own or the platform's, by name."""
     accounts, total = await services.inference.provider_accounts.page(organization.id, skip=skip, limit=limit)
     return LlmProviderList(
-        llm_providers=[LlmProviderResponse.of(account) for account in accounts], total_count=total, skip=skip
+        llm_providers=[LlmProviderResponse.from_account(account) for account in accounts], total_count=total, skip=skip
     )
 
 
@@ -38,7 +38,7 @@ async def put_llm_provider(
     account = await services.inference.provider_accounts.put(
         organization.id, litellm_provider, api_key=body.key, api_base=body.api_base
     )
-    return LlmProviderResponse.of(account)
+    return LlmProviderResponse.from_account(account)
 
 
 @router.delete("/{litellm_provider}", status_code=204, operation_id="delete_llm_provider")
@@ -59,4 +59,4 @@ async def test_llm_provider(
 ) -> LlmProviderTestResponse:
     """Make one call with the key that would be used, and say what happened; free. 200 also where it fails."""
     test = await services.inference.provider_accounts.test(organization, litellm_provider, body.model)
-    return LlmProviderTestResponse.of(litellm_provider, test)
+    return LlmProviderTestResponse.from_model(test, litellm_provider=litellm_provider)

@@ -4,11 +4,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from api.api_route import ApiRoute
 from api.context import CurrentOrganization, ServicesOf
-from api.idempotency import IdempotentRoute
 from api.schemas.locating import PassagePlace, PlacedPageResponse
 
-router = APIRouter(prefix="/documents", tags=["documents"], route_class=IdempotentRoute)
+router = APIRouter(prefix="/documents", tags=["documents"], route_class=ApiRoute)
 
 
 @router.get("/{document_id}/boxes", operation_id="locate_passage", response_model=PassagePlace)
@@ -30,5 +30,5 @@ async def locate_passage(
     """
     pages = await services.retrieval.locating.locate(organization.id, document_id, start, end, text_hash=text_hash)
     return PassagePlace(
-        document_id=document_id, start=start, end=end, pages=[PlacedPageResponse.of(page) for page in pages]
+        document_id=document_id, start=start, end=end, pages=[PlacedPageResponse.from_page(page) for page in pages]
     )

@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from analytiq.errors import TransientError
+from api.api_route import ApiRoute
 from api.context import CurrentCaller, CurrentOrganization, Limit, ServicesOf, Skip
-from api.idempotency import IdempotentRoute
 from api.routes.auth import base_of
 from api.schemas.accounts import (
     AuditEntryList,
@@ -21,7 +21,7 @@ from api.schemas.accounts import (
 )
 from api.schemas.search import Time
 
-router = APIRouter(tags=["people"], route_class=IdempotentRoute)
+router = APIRouter(tags=["people"], route_class=ApiRoute)
 
 
 @router.get("/members", operation_id="list_members")
@@ -30,7 +30,7 @@ async def list_members(
 ) -> MemberList:
     """A page of members, oldest first."""
     people, total = await services.tenancy.people.members(organization.id, skip=skip, limit=limit)
-    return MemberList(members=[MemberResponse.of(person) for person in people], total_count=total, skip=skip)
+    return MemberList(members=[MemberResponse.from_model(person) for person in people], total_count=total, skip=skip)
 
 
 @router.put("/members/{user_id}", operation_id="update_member")
@@ -39,7 +39,7 @@ async def change_member_role(
 ) -> MemberResponse:
     """Give a member another role; the last owner stays one (409)."""
     organization_id = caller.organization.id
-    return MemberResponse.of(
+    return MemberResponse.from_model(
         await services.tenancy.people.change_role(organization_id, user_id, body.role, by=caller.permission)
     )
 
@@ -58,7 +58,10 @@ async def list_invitations(
     """A page of the invitations that are neither used nor expired, latest first."""
     invitations, total = await services.tenancy.invitations.page(organization.id, skip=skip, limit=limit)
     roles = await services.tenancy.invitations.roles_now(invitations)
-    shown = [InvitationResponse.of(*pair) for pair in zip(invitations, roles, strict=True)]
+    shown = [
+        InvitationResponse.from_model(invitation, role_now=role)
+        for invitation, role in zip(invitations, roles, strict=True)
+    ]
     return InvitationList(invitations=shown, total_count=total, skip=skip)
 
 
@@ -99,7 +102,7 @@ async def take_over_invitation(services: ServicesOf, caller: CurrentCaller, invi
     invitation = await services.tenancy.invitations.take_over(
         caller.organization.id, invitation_id, caller.maker, by=caller.permission
     )
-    return InvitationResponse.of(invitation, await services.tenancy.invitations.role_now(invitation))
+    return InvitationResponse.from_model(invitation, role_now=await services.tenancy.invitations.role_now(invitation))
 
 
 @router.delete("/invitations/{invitation_id}", status_code=204, operation_id="delete_invitation")
@@ -124,4 +127,6 @@ async def list_audit_entries(
     entries, total = await services.tenancy.audit_log.page(
         organization.id, action=action, actor_id=actor_id, since=since, until=until, skip=skip, limit=limit
     )
-    return AuditEntryList(entries=[AuditEntryResponse.of(entry) for entry in entries], total_count=total, skip=skip)
+    return AuditEntryList(
+        entries=[AuditEntryResponse.from_model(entry) for entry in entries], total_count=total, skip=skip
+    )

@@ -2,11 +2,11 @@
 
 from fastapi import APIRouter
 
+from api.api_route import ApiRoute
 from api.context import CurrentOrganization, ServicesOf
-from api.idempotency import IdempotentRoute
 from api.schemas.metadata_fields import MetadataFieldsAnswer, MetadataFieldsDeclaration, MetadataFieldsResponse
 
-router = APIRouter(prefix="/metadata-fields", tags=["documents"], route_class=IdempotentRoute)
+router = APIRouter(prefix="/metadata-fields", tags=["documents"], route_class=ApiRoute)
 
 
 @router.get("", operation_id="get_metadata_fields")
@@ -29,4 +29,4 @@ async def declare_metadata_fields(
     declaration = await services.ingestion.metadata_fields.declare(
         organization.id, body.fields, on_misfit=body.on_misfit
     )
-    return MetadataFieldsAnswer.of(declaration)
+    return MetadataFieldsAnswer.from_model(declaration)

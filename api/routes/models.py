@@ -5,12 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from analytiq.inference.llm.catalogue import ModelKind, ModelQuery
+from api.api_route import ApiRoute
 from api.context import CurrentOrganization, Limit, NameSearch, ServicesOf, Skip
-from api.idempotency import IdempotentRoute
 from api.schemas.destinations import DefaultModelsResponse, DestinationResponse
 from api.schemas.models import ModelList
 
-router = APIRouter(prefix="/models", tags=["llm-providers"], route_class=IdempotentRoute)
+router = APIRouter(prefix="/models", tags=["llm-providers"], route_class=ApiRoute)
 
 
 @router.get("", operation_id="list_models")
@@ -27,7 +27,7 @@ async def list_models(
     query = ModelQuery(kind=kind, litellm_provider=litellm_provider, name_search=name_search)
     page = await services.inference.catalogue.page(organization, query, skip=skip, limit=limit)
     default = await services.inference.chat_models.default_model(organization)
-    return ModelList.of(page, skip=skip, default_chat_model=default)
+    return ModelList.from_model(page, skip=skip, default_chat_model=default)
 
 
 @router.get("/defaults", operation_id="get_default_models")
@@ -37,6 +37,6 @@ async def get_default_models(services: ServicesOf, organization: CurrentOrganiza
     destinations = services.inference.destinations
     embedding = await destinations.of(organization.id, await services.inference.embedding_models.default_model())
     return DefaultModelsResponse(
-        embedding=DestinationResponse.of(embedding),
-        chat=None if chat is None else DestinationResponse.of(await destinations.of(organization.id, chat)),
+        embedding=DestinationResponse.from_model(embedding),
+        chat=None if chat is None else DestinationResponse.from_model(await destinations.of(organization.id, chat)),
     )

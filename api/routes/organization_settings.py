@@ -8,11 +8,11 @@ from analytiq.composition import Services
 from analytiq.models.organization import Organization
 from analytiq.models.own_limits import OwnRateLimits
 from analytiq.tenancy.organizations.own_settings import SettingsChange
+from api.api_route import ApiRoute
 from api.context import CurrentOrganization, ServicesOf
-from api.idempotency import IdempotentRoute
 from api.schemas.organization_settings import OrganizationSettingsResponse, OrganizationSettingsUpdate, StorageAnswer
 
-router = APIRouter(tags=["organization"], route_class=IdempotentRoute)
+router = APIRouter(tags=["organization"], route_class=ApiRoute)
 
 
 @router.get("/settings", operation_id="get_organization_settings")
@@ -39,9 +39,9 @@ async def update_organization_settings(
 @router.get("/storage", operation_id="get_storage")
 async def get_storage(services: ServicesOf, organization: CurrentOrganization) -> StorageAnswer:
     """How much the organization may store, and stores. An operator sets the quota: `analytiq storage set`."""
-    return StorageAnswer.of(await services.ingestion.storage.account(organization.id))
+    return StorageAnswer.from_model(await services.ingestion.storage.account(organization.id))
 
 
 async def _answer(services: Services, organization: Organization) -> OrganizationSettingsResponse:
     own = services.tenancy.own_settings
-    return OrganizationSettingsResponse.of(organization, own.server, await own.available_ocr_languages())
+    return OrganizationSettingsResponse.from_settings(organization, own.server, await own.available_ocr_languages())

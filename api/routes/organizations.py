@@ -5,8 +5,8 @@ from fastapi import APIRouter, Response
 from analytiq import clock
 from analytiq.errors import ConflictError, InvalidInputError
 from analytiq.models.organization import CacheScope
+from api.api_route import ApiRoute
 from api.context import CurrentCaller, CurrentOrganization, Limit, ServicesOf, Skip
-from api.idempotency import IdempotentRoute
 from api.schemas.organizations import (
     AccessTokenCreate,
     AccessTokenCreated,
@@ -16,14 +16,14 @@ from api.schemas.organizations import (
     OrganizationUpdate,
 )
 
-router = APIRouter(tags=["organization"], route_class=IdempotentRoute)
+router = APIRouter(tags=["organization"], route_class=ApiRoute)
 
 
 @router.get("", operation_id="get_organization")
 async def get_organization(services: ServicesOf, caller: CurrentCaller) -> OrganizationResponse:
     """The organization that the token opens, and what whoever asks may do there."""
     may_share = services.settings.embedding.allow_global_cache
-    return OrganizationResponse.of(caller.organization, caller.permission, may_share_cache=may_share)
+    return OrganizationResponse.from_organization(caller.organization, caller.permission, may_share_cache=may_share)
 
 
 @router.put("", operation_id="update_organization")
@@ -43,7 +43,7 @@ async def update_organization(
         organization = await services.tenancy.organizations.set_cache_scope(organization.id, body.cache_scope)
     if body.name is not None:
         organization = await services.tenancy.organizations.rename(organization.id, body.name)
-    return OrganizationResponse.of(organization, caller.permission, may_share_cache=may_share)
+    return OrganizationResponse.from_organization(organization, caller.permission, may_share_cache=may_share)
 
 
 @router.post("/access-tokens", status_code=201, operation_id="create_access_token")
@@ -76,7 +76,10 @@ async def list_access_tokens(
     """A page of access tokens, newest first, revoked ones included."""
     tokens, total = await services.tenancy.organizations.tokens(organization.id, skip=skip, limit=limit)
     permissions = await services.tenancy.organizations.permissions_of(tokens)
-    shown = [AccessTokenResponse.of(*pair) for pair in zip(tokens, permissions, strict=True)]
+    shown = [
+        AccessTokenResponse.from_model(token, permission=permission)
+        for token, permission in zip(tokens, permissions, strict=True)
+    ]
     return AccessTokenList(access_tokens=shown, total_count=total, skip=skip)
 
 
@@ -90,7 +93,7 @@ async def take_over_access_token(services: ServicesOf, caller: CurrentCaller, to
         caller.organization.id, token_id, caller.maker, by=caller.permission
     )
     (permission,) = await services.tenancy.organizations.permissions_of([token])
-    return AccessTokenResponse.of(token, permission)
+    return AccessTokenResponse.from_model(token, permission=permission)
 
 
 @router.delete("/access-tokens/{token_id}", status_code=204, operation_id="revoke_access_token")

@@ -9,8 +9,8 @@ from pydantic import StringConstraints
 from analytiq.models.prompt_run import RunStatus
 from analytiq.storage.repositories.prompt_results import ResultQuery
 from analytiq.storage.repositories.prompt_runs import RunQuery
+from api.api_route import ApiRoute
 from api.context import CurrentOrganization, Limit, ServicesOf, Skip
-from api.idempotency import IdempotentRoute
 from api.schemas.prompt_runs import (
     PromptResultList,
     PromptResultResponse,
@@ -21,7 +21,7 @@ from api.schemas.prompt_runs import (
 )
 from api.schemas.wire import NO_NUL, Flag
 
-router = APIRouter(tags=["prompts"], route_class=IdempotentRoute)
+router = APIRouter(tags=["prompts"], route_class=ApiRoute)
 
 OfId = Annotated[Annotated[str, StringConstraints(max_length=64), NO_NUL] | None, Query()]
 OfVersion = Annotated[int | None, Query(ge=1, le=2**31)]
@@ -45,7 +45,7 @@ async def list_prompt_runs(
     """A page of runs, latest first, without their steps."""
     query = RunQuery(prompt_id=prompt_id, version=version, document_id=document_id, statuses=tuple(status or ()))
     found, total = await services.assistants.runs.page(organization.id, query, skip=skip, limit=limit)
-    return PromptRunList(runs=[PromptRunResponse.of(run) for run in found], total_count=total, skip=skip)
+    return PromptRunList(runs=[PromptRunResponse.from_run(run) for run in found], total_count=total, skip=skip)
 
 
 @router.get("/runs/{run_id}", operation_id="get_prompt_run")
@@ -61,7 +61,7 @@ async def get_prompt_run(services: ServicesOf, organization: CurrentOrganization
 @router.post("/runs/{run_id}/cancel", operation_id="cancel_prompt_run")
 async def cancel_prompt_run(services: ServicesOf, organization: CurrentOrganization, run_id: str) -> PromptRunResponse:
     """Stop a run: nothing more is asked for it, and a call under way is broken off within seconds; 409 once over."""
-    return PromptRunResponse.of(await services.assistants.runs.cancel(organization.id, run_id))
+    return PromptRunResponse.from_run(await services.assistants.runs.cancel(organization.id, run_id))
 
 
 @router.get("/prompts/{prompt_id}/results", operation_id="list_prompt_results")
@@ -81,7 +81,7 @@ async def list_prompt_results(
     query = ResultQuery(version=version, document_id=document_id, is_verified=is_verified)
     found, total = await services.assistants.results.page(organization.id, prompt_id, query, skip=skip, limit=limit)
     texts = await services.ingestion.documents.current_texts(organization.id, {item.document_id for item in found})
-    results = [PromptResultResponse.of(item, texts) for item in found]
+    results = [PromptResultResponse.from_result(item, texts) for item in found]
     return PromptResultList(results=results, total_count=total, skip=skip)
 
 
@@ -127,7 +127,7 @@ async def get_prompt_result(
     wanted = await services.assistants.prompts.version(organization.id, prompt_id, version)
     result = await services.assistants.results.get(organization.id, prompt_id, wanted.version, document_id)
     texts = await services.ingestion.documents.current_texts(organization.id, {document_id})
-    return PromptResultResponse.of(result, texts)
+    return PromptResultResponse.from_result(result, texts)
 
 
 @router.put("/prompts/{prompt_id}/results/{document_id}", operation_id="update_prompt_result")
@@ -150,4 +150,4 @@ async def update_prompt_result(
         expected_run_id=body.run_id,
     )
     texts = await services.ingestion.documents.current_texts(organization.id, {document_id})
-    return PromptResultResponse.of(changed, texts)
+    return PromptResultResponse.from_result(changed, texts)

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Query, Response
 from pydantic import StringConstraints
 
 from analytiq.storage.repositories.prompts import PromptQuery
+from api.api_route import ApiRoute
 from api.context import CurrentOrganization, Limit, NameSearch, RequestId, ServicesOf, Skip
-from api.idempotency import IdempotentRoute
 from api.preconditions import IfMatch, etag_of, version_of
 from api.schemas.prompt_runs import PromptRunCreate, PromptRunResponse, PromptRunsStarted
 from api.schemas.prompts import (
@@ -21,7 +21,7 @@ from api.schemas.prompts import (
 )
 from api.schemas.wire import NO_NUL, Problem
 
-router = APIRouter(prefix="/prompts", tags=["prompts"], route_class=IdempotentRoute)
+router = APIRouter(prefix="/prompts", tags=["prompts"], route_class=ApiRoute)
 
 OfId = Annotated[Annotated[str, StringConstraints(max_length=64), NO_NUL] | None, Query()]
 
@@ -39,7 +39,7 @@ async def create_prompt(
         runs_on_existing=body.runs_on_existing,
         request_id=request_id,
     )
-    return PromptResponse.of_prompt(created)
+    return PromptResponse.from_prompt(created)
 
 
 @router.get("", operation_id="list_prompts")
@@ -65,7 +65,9 @@ async def list_prompts(
     names = await services.ingestion.knowledge_bases.names(organization.id, kb_ids)
     runs = await services.assistants.runs.latest_of(organization.id, ids)
     prompts = [
-        ListedPromptResponse.listed(item, kb_name=names.get(item.configuration.kb_id or ""), last_run=runs.get(item.id))
+        ListedPromptResponse.from_prompt(
+            item, kb_name=names.get(item.configuration.kb_id or ""), last_run=runs.get(item.id)
+        )
         for item in found
     ]
     return PromptList(prompts=prompts, total_count=total, skip=skip)
@@ -78,7 +80,7 @@ async def get_prompt(
     """Return one prompt in its latest version, with the version as `ETag`."""
     prompt = await services.assistants.prompts.get(organization.id, prompt_id)
     response.headers["ETag"] = etag_of(prompt.version)
-    return PromptResponse.of_prompt(prompt)
+    return PromptResponse.from_prompt(prompt)
 
 
 @router.put(
@@ -113,7 +115,7 @@ async def update_prompt(
         request_id=request_id,
     )
     response.headers["ETag"] = etag_of(changed.version)
-    return PromptResponse.of_prompt(changed)
+    return PromptResponse.from_prompt(changed)
 
 
 @router.delete("/{prompt_id}", status_code=204, operation_id="delete_prompt")
@@ -131,7 +133,9 @@ async def list_prompt_versions(
 ) -> PromptVersionList:
     """A page of its versions, latest first."""
     found, total = await services.assistants.prompts.versions(organization.id, prompt_id, skip=skip, limit=limit)
-    return PromptVersionList(versions=[PromptVersionResponse.of(item) for item in found], total_count=total, skip=skip)
+    return PromptVersionList(
+        versions=[PromptVersionResponse.from_version(item) for item in found], total_count=total, skip=skip
+    )
 
 
 @router.post("/{prompt_id}/runs", status_code=202, operation_id="run_prompt")
@@ -148,4 +152,4 @@ async def run_prompt(
     """
     version = await services.assistants.prompts.version(organization.id, prompt_id, body.version)
     runs = await services.assistants.runs.request(organization, version, body.subject(), request_id=request_id)
-    return PromptRunsStarted(runs=[PromptRunResponse.of(run) for run in runs])
+    return PromptRunsStarted(runs=[PromptRunResponse.from_run(run) for run in runs])

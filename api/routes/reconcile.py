@@ -4,12 +4,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from api.api_route import ApiRoute
 from api.context import CurrentOrganization, Limit, RequestId, ServicesOf, Skip
-from api.idempotency import IdempotentRoute
 from api.schemas.jobs import SubjectId
 from api.schemas.reconcile import ReconcileReport, ReconcileRunList, ReconcileRunResponse, ReconcileStart
 
-router = APIRouter(tags=["reconcile"], route_class=IdempotentRoute)
+router = APIRouter(tags=["reconcile"], route_class=ApiRoute)
 
 
 @router.post("/reconcile", status_code=202, operation_id="create_reconcile_run")
@@ -24,7 +24,7 @@ async def create_reconcile_run(
         rebuilds_cache=body.rebuild_cache,
         request_id=request_id,
     )
-    return ReconcileRunResponse.of(run)
+    return ReconcileRunResponse.from_model(run)
 
 
 @router.post("/knowledge-bases/{kb_id}/reconcile", status_code=202, operation_id="create_knowledge_base_reconcile_run")
@@ -44,7 +44,7 @@ async def create_knowledge_base_reconcile_run(
         rebuilds_cache=body.rebuild_cache,
         request_id=request_id,
     )
-    return ReconcileRunResponse.of(run)
+    return ReconcileRunResponse.from_model(run)
 
 
 @router.get("/reconcile/runs", operation_id="list_reconcile_runs")
@@ -57,7 +57,7 @@ async def list_reconcile_runs(
 ) -> ReconcileRunList:
     """A page of runs, newest first: those that were asked for, and passes that found something of the organization."""
     found, total = await services.operations.reconciliations.page(organization.id, kb_id=kb_id, skip=skip, limit=limit)
-    return ReconcileRunList(runs=[ReconcileRunResponse.of(run) for run in found], total_count=total, skip=skip)
+    return ReconcileRunList(runs=[ReconcileRunResponse.from_model(run) for run in found], total_count=total, skip=skip)
 
 
 @router.get("/reconcile/runs/{reconcile_run_id}", operation_id="get_reconcile_run")
@@ -65,4 +65,4 @@ async def get_reconcile_run(
     services: ServicesOf, organization: CurrentOrganization, reconcile_run_id: str
 ) -> ReconcileReport:
     """One run, as far as it is, with what it found by name."""
-    return ReconcileReport.with_drift(await services.operations.reconciliations.get(organization.id, reconcile_run_id))
+    return ReconcileReport.from_model(await services.operations.reconciliations.get(organization.id, reconcile_run_id))

@@ -2,11 +2,11 @@
 
 from fastapi import APIRouter
 
+from api.api_route import ApiRoute
 from api.context import CurrentOrganization, ServicesOf
-from api.idempotency import IdempotentRoute
 from api.schemas.search import SearchAnswer, SearchSeveralBody
 
-router = APIRouter(prefix="/search", tags=["search"], route_class=IdempotentRoute)
+router = APIRouter(prefix="/search", tags=["search"], route_class=ApiRoute)
 
 
 @router.post("", operation_id="search_knowledge_bases")
@@ -14,6 +14,5 @@ async def search_knowledge_bases(
     services: ServicesOf, organization: CurrentOrganization, body: SearchSeveralBody
 ) -> SearchAnswer:
     """Find passages in several knowledge bases, fused into one list; their models may differ."""
-    return SearchAnswer.of(
-        body, await services.retrieval.search.search_several(organization, body.kb_ids, body.request())
-    )
+    found = await services.retrieval.search.search_several(organization, body.kb_ids, body.request())
+    return SearchAnswer.from_model(found, body)

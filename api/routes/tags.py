@@ -5,11 +5,11 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from analytiq.ingestion.prompt_uses import OnUse
+from api.api_route import ApiRoute
 from api.context import CurrentOrganization, Limit, NameSearch, OnPromptUse, ServicesOf, Skip
-from api.idempotency import IdempotentRoute
 from api.schemas.tags import TagCreate, TagList, TagResponse, TagUpdate
 
-router = APIRouter(prefix="/tags", tags=["tags"], route_class=IdempotentRoute)
+router = APIRouter(prefix="/tags", tags=["tags"], route_class=ApiRoute)
 
 
 @router.post("", status_code=201, operation_id="create_tag")
@@ -18,7 +18,7 @@ async def create_tag(services: ServicesOf, organization: CurrentOrganization, bo
     tag = await services.ingestion.tags.create(
         organization.id, name=body.name, color=body.color, description=body.description
     )
-    return TagResponse.of(tag)
+    return TagResponse.from_model(tag)
 
 
 @router.get("", operation_id="list_tags")
@@ -34,13 +34,13 @@ async def list_tags(
     tags, total = await services.ingestion.tags.page(
         organization.id, skip=skip, limit=limit, name_search=name_search, descending=sort.startswith("-")
     )
-    return TagList(tags=[TagResponse.of(tag) for tag in tags], total_count=total, skip=skip)
+    return TagList(tags=[TagResponse.from_model(tag) for tag in tags], total_count=total, skip=skip)
 
 
 @router.get("/{tag_id}", operation_id="get_tag")
 async def get_tag(services: ServicesOf, organization: CurrentOrganization, tag_id: str) -> TagResponse:
     """One tag."""
-    return TagResponse.of(await services.ingestion.tags.get(organization.id, tag_id))
+    return TagResponse.from_model(await services.ingestion.tags.get(organization.id, tag_id))
 
 
 @router.put("/{tag_id}", operation_id="update_tag")
@@ -50,8 +50,8 @@ async def update_tag(
     """Change name, color or description."""
     changes = body.model_dump(exclude_none=True)
     if not changes:
-        return TagResponse.of(await services.ingestion.tags.get(organization.id, tag_id))
-    return TagResponse.of(await services.ingestion.tags.change(organization.id, tag_id, changes))
+        return TagResponse.from_model(await services.ingestion.tags.get(organization.id, tag_id))
+    return TagResponse.from_model(await services.ingestion.tags.change(organization.id, tag_id, changes))
 
 
 @router.delete("/{tag_id}", status_code=204, operation_id="delete_tag")

@@ -5,13 +5,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from analytiq.models.usage import UsageGrouping
+from api.api_route import ApiRoute
 from api.context import CurrentOrganization, ServicesOf
-from api.idempotency import IdempotentRoute
 from api.schemas.search import Time
 from api.schemas.usage import DailyUsageAnswer, LlmUsageAnswer, QuotaAnswer, UsageAnswer
 from api.schemas.wire import Flag
 
-router = APIRouter(tags=["organization"], route_class=IdempotentRoute)
+router = APIRouter(tags=["organization"], route_class=ApiRoute)
 
 
 @router.get("/usage", operation_id="get_usage")
@@ -28,7 +28,7 @@ async def get_usage(
     Savings are counted by whole days (UTC): each that has a part in the period counts.
     """
     totals = await services.tenancy.metering.totals(organization.id, since=since, until=until, by_day=by_day)
-    return UsageAnswer.of(totals)
+    return UsageAnswer.from_totals(totals)
 
 
 @router.get("/usage/days", operation_id="get_daily_usage")
@@ -45,13 +45,13 @@ async def get_daily_usage(
     usage = await services.tenancy.metering.daily(organization.id, group_by, since=since, until=until, most=top)
     is_by_kb = group_by is UsageGrouping.KNOWLEDGE_BASE
     kb_ids = {group.id for group in usage.groups if group.id} if is_by_kb else ()
-    return DailyUsageAnswer.of(usage, await services.ingestion.knowledge_bases.names(organization.id, kb_ids))
+    return DailyUsageAnswer.from_usage(usage, await services.ingestion.knowledge_bases.names(organization.id, kb_ids))
 
 
 @router.get("/quota", operation_id="get_quota")
 async def get_quota(services: ServicesOf, organization: CurrentOrganization) -> QuotaAnswer:
     """How many SPUs the organization may use in all, and how many of them it has used. An operator sets the quota."""
-    return QuotaAnswer.of(await services.tenancy.metering.account(organization.id))
+    return QuotaAnswer.from_model(await services.tenancy.metering.account(organization.id))
 
 
 @router.get("/llm-usage", operation_id="get_llm_usage")
@@ -67,4 +67,4 @@ async def get_llm_usage(
     names = await services.ingestion.knowledge_bases.names(
         organization.id, {item.kb_id for item in totals if item.kb_id}
     )
-    return LlmUsageAnswer.of(totals, names)
+    return LlmUsageAnswer.from_totals(totals, names)

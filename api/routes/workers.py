@@ -2,14 +2,16 @@
 
 from fastapi import APIRouter
 
+from api.api_route import ApiRoute
 from api.context import CurrentOrganization, ServicesOf
-from api.idempotency import IdempotentRoute
 from api.schemas.workers import WorkerList, WorkerResponse
 
-router = APIRouter(tags=["jobs"], route_class=IdempotentRoute)
+router = APIRouter(tags=["jobs"], route_class=ApiRoute)
 
 
 @router.get("/workers", operation_id="get_workers")
 async def get_workers(services: ServicesOf, organization: CurrentOrganization) -> WorkerList:
     """Worker processes that are there, with the jobs of this organization that they run."""
-    return WorkerList(workers=[WorkerResponse.of(found) for found in await services.jobs.workers.of(organization.id)])
+    return WorkerList(
+        workers=[WorkerResponse.from_model(found) for found in await services.jobs.workers.of(organization.id)]
+    )

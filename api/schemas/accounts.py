@@ -2,12 +2,10 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, AliasPath, ConfigDict, Field, StringConstraints
 
-from analytiq.models.account import ADDRESS, Invitation, Role, User, UserSession
-from analytiq.models.audit import AuditEntry
-from analytiq.tenancy.accounts.invitations import Invited, OpenInvitation
-from analytiq.tenancy.accounts.people import Person
+from analytiq.models.account import ADDRESS, Role, User, UserSession
+from analytiq.tenancy.accounts.invitations import Invited
 from analytiq.tenancy.accounts.secrets import csrf_token_of
 from analytiq.tenancy.accounts.sessions import Membership
 from api.schemas.wire import NO_CONTROLS, MadeBy, Moment, RequestBody, ResponseBody
@@ -116,15 +114,15 @@ class SignInWays(ResponseBody):
 class SessionOrganization(ResponseBody):
     """An organization of the person who is signed in."""
 
-    organization_id: str
+    organization_id: str = Field(validation_alias=AliasPath("member", "organization_id"))
     organization_name: str
-    role: Role
+    role: Role = Field(validation_alias=AliasPath("member", "role"))
 
 
 class SessionResponse(ResponseBody):
     """Who is signed in."""
 
-    user_id: str
+    user_id: str = Field(validation_alias="id")
     email: str
     name: str
     organizations: list[SessionOrganization]
@@ -132,48 +130,24 @@ class SessionResponse(ResponseBody):
     expires_at: Moment
 
     @classmethod
-    def of(cls, user: User, session: UserSession, secret: str, organizations: list[Membership]) -> "SessionResponse":
-        """From the library's shapes."""
-        return cls(
-            user_id=user.id,
-            email=user.email,
-            name=user.name,
-            organizations=[
-                SessionOrganization(
-                    organization_id=membership.member.organization_id,
-                    organization_name=membership.organization_name,
-                    role=membership.member.role,
-                )
-                for membership in organizations
-            ],
-            csrf_token=csrf_token_of(secret),
-            expires_at=session.expires_at,
-        )
+    def from_session(
+        cls, user: User, session: UserSession, secret: str, organizations: list[Membership]
+    ) -> "SessionResponse":
+        """Build the response from a person, the session and its secret."""
+        csrf_token = csrf_token_of(secret)
+        return cls.from_model(user, session, organizations=organizations, csrf_token=csrf_token)
 
 
 class OpenSession(ResponseBody):
     """A browser in which the person is signed in."""
 
-    session_id: str
+    session_id: str = Field(validation_alias="id")
     is_current: bool = Field(description="Whether it is the session that asks")
     created_at: Moment
     last_seen_at: Moment = Field(description="To five minutes")
     expires_at: Moment = Field(description="Unless it is used before")
     address: str | None = Field(description="From where the sign-in came")
     user_agent: str | None = Field(description="As the browser called itself at the sign-in; at most 300 characters")
-
-    @classmethod
-    def of(cls, session: UserSession, current: UserSession) -> "OpenSession":
-        """From the stored shape; its secret's hash stays there."""
-        return cls(
-            session_id=session.id,
-            is_current=session.id == current.id,
-            created_at=session.created_at,
-            last_seen_at=session.last_seen_at,
-            expires_at=session.expires_at,
-            address=session.address,
-            user_agent=session.user_agent,
-        )
 
 
 class OpenSessionList(ResponseBody):
@@ -194,42 +168,20 @@ class InvitationPreview(ResponseBody):
     """What an invitation leads to."""
 
     organization_name: str
-    email: str | None
+    email: str | None = Field(validation_alias=AliasPath("invitation", "email"))
     role: Role
-    expires_at: Moment
-
-    @classmethod
-    def of(cls, found: OpenInvitation) -> "InvitationPreview":
-        """From the library's shape."""
-        return cls(
-            organization_name=found.organization_name,
-            email=found.invitation.email,
-            role=found.role,
-            expires_at=found.invitation.expires_at,
-        )
+    expires_at: Moment = Field(validation_alias=AliasPath("invitation", "expires_at"))
 
 
 class MemberResponse(ResponseBody):
     """A member of an organization."""
 
-    user_id: str
-    email: str
-    name: str
-    role: Role
-    created_at: Moment
-    last_signed_in_at: Moment | None
-
-    @classmethod
-    def of(cls, person: Person) -> "MemberResponse":
-        """From the library's shape."""
-        return cls(
-            user_id=person.user.id,
-            email=person.user.email,
-            name=person.user.name,
-            role=person.member.role,
-            created_at=person.member.created_at,
-            last_signed_in_at=person.user.last_signed_in_at,
-        )
+    user_id: str = Field(validation_alias=AliasPath("user", "id"))
+    email: str = Field(validation_alias=AliasPath("user", "email"))
+    name: str = Field(validation_alias=AliasPath("user", "name"))
+    role: Role = Field(validation_alias=AliasPath("member", "role"))
+    created_at: Moment = Field(validation_alias=AliasPath("member", "created_at"))
+    last_signed_in_at: Moment | None = Field(validation_alias=AliasPath("user", "last_signed_in_at"))
 
 
 class MemberList(ResponseBody):
@@ -262,7 +214,7 @@ class InvitationCreate(RequestBody):
 class InvitationResponse(ResponseBody):
     """An invitation that is neither used nor expired."""
 
-    invitation_id: str
+    invitation_id: str = Field(validation_alias="id")
     email: str | None
     role: Role
     invited_by: str | None
@@ -273,11 +225,6 @@ class InvitationResponse(ResponseBody):
         description="What it makes of its follower now: `role`, or less where its maker may give less; null: nothing,"
         " since its maker has left the organization or may invite nobody any more"
     )
-
-    @classmethod
-    def of(cls, invitation: Invitation, role_now: Role | None) -> "InvitationResponse":
-        """From the stored shape."""
-        return cls.model_validate(_fields(invitation, role_now))
 
 
 class InvitationCreated(InvitationResponse):
@@ -291,23 +238,10 @@ class InvitationCreated(InvitationResponse):
 
     @classmethod
     def with_secret(cls, invited: Invited, *, is_mailed: bool) -> "InvitationCreated":
-        """From the library's shape."""
-        secret = None if is_mailed else invited.secret.get_secret_value()
-        fields = _fields(invited.invitation, invited.invitation.role)
-        return cls.model_validate({**fields, "token": secret, "is_mailed": is_mailed})
-
-
-def _fields(invitation: Invitation, role_now: Role | None) -> dict[str, object]:
-    return {
-        "invitation_id": invitation.id,
-        "email": invitation.email,
-        "role": invitation.role,
-        "invited_by": invitation.invited_by,
-        "created_at": invitation.created_at,
-        "expires_at": invitation.expires_at,
-        "made_by": MadeBy.of(invitation.made_by),
-        "role_now": role_now,
-    }
+        """Build the response; the secret of a mailed link is left out."""
+        invitation = invited.invitation
+        token = None if is_mailed else invited.secret.get_secret_value()
+        return cls.from_model(invitation, role_now=invitation.role, token=token, is_mailed=is_mailed)
 
 
 class InvitationList(ResponseBody):
@@ -329,7 +263,7 @@ class AuditActor(ResponseBody):
 class AuditEntryResponse(ResponseBody):
     """One deed."""
 
-    entry_id: str
+    entry_id: str = Field(validation_alias="id")
     at: Moment
     action: str
     actor: AuditActor
@@ -337,20 +271,6 @@ class AuditEntryResponse(ResponseBody):
     address: str | None
     request_id: str | None
     status: int = Field(description="What the call was answered with")
-
-    @classmethod
-    def of(cls, entry: AuditEntry) -> "AuditEntryResponse":
-        """From the stored shape."""
-        return cls(
-            entry_id=entry.id,
-            at=entry.at,
-            action=entry.action,
-            actor=AuditActor(kind=entry.actor.kind.value, id=entry.actor.id, name=entry.actor.name),
-            target=entry.target,
-            address=entry.address,
-            request_id=entry.request_id,
-            status=entry.status,
-        )
 
 
 class AuditEntryList(ResponseBody):

@@ -12,9 +12,6 @@ from analytiq.models.chat import (
     ChatCitation,
     ChatMessage,
     ChatRole,
-    ChatStep,
-    ChatThread,
-    ChatUsage,
     StepKind,
 )
 from analytiq.models.shown_passage import ShownPassage
@@ -104,16 +101,11 @@ class ChatUsageResponse(ResponseBody):
     spus: int
     is_estimated: bool
 
-    @classmethod
-    def of(cls, usage: ChatUsage) -> "ChatUsageResponse":
-        """From the stored shape."""
-        return cls.model_validate(usage, from_attributes=True)
-
 
 class ChatThreadResponse(ResponseBody):
     """A thread; `running_message_id` is the answer that is being given."""
 
-    thread_id: str
+    thread_id: str = Field(validation_alias="id")
     title: str
     kb_ids: list[str]
     model: str | None
@@ -126,25 +118,6 @@ class ChatThreadResponse(ResponseBody):
     running_message_id: str | None
     created_at: Moment
     updated_at: Moment
-
-    @classmethod
-    def of(cls, thread: ChatThread) -> "ChatThreadResponse":
-        """From the stored shape."""
-        return cls(
-            thread_id=thread.id,
-            title=thread.title,
-            kb_ids=list(thread.kb_ids),
-            model=thread.model,
-            score_threshold=thread.score_threshold,
-            top_k=thread.top_k,
-            searches_again=thread.searches_again,
-            token_budget=thread.token_budget,
-            message_count=thread.message_count,
-            usage=ChatUsageResponse.of(thread.usage),
-            running_message_id=thread.running_message_id,
-            created_at=thread.created_at,
-            updated_at=thread.updated_at,
-        )
 
 
 class ChatThreadList(ResponseBody):
@@ -173,10 +146,9 @@ class ChatPassageResponse(ResponseBody):
     is_current: IsCurrent
 
     @classmethod
-    def of(cls, passage: ShownPassage, texts: CurrentTexts) -> "ChatPassageResponse":
-        """From the stored shape."""
-        is_current = texts.is_current(passage.document_id, passage.text_hash)
-        return cls.model_validate({**passage.model_dump(), "is_current": is_current})
+    def from_passage(cls, passage: ShownPassage, texts: CurrentTexts) -> "ChatPassageResponse":
+        """Build the response; `texts` tells whether the document's text is still the same."""
+        return cls.from_model(passage, is_current=texts.is_current(passage.document_id, passage.text_hash))
 
 
 class ChatCitationResponse(ResponseBody):
@@ -200,10 +172,9 @@ class ChatCitationResponse(ResponseBody):
     is_current: IsCurrent
 
     @classmethod
-    def of(cls, citation: ChatCitation, texts: CurrentTexts) -> "ChatCitationResponse":
-        """From the stored shape."""
-        is_current = texts.is_current(citation.document_id, citation.text_hash)
-        return cls.model_validate({**citation.model_dump(), "is_current": is_current})
+    def from_citation(cls, citation: ChatCitation, texts: CurrentTexts) -> "ChatCitationResponse":
+        """Build the response; `texts` tells whether the document's text is still the same."""
+        return cls.from_model(citation, is_current=texts.is_current(citation.document_id, citation.text_hash))
 
 
 class ChatStepResponse(ResponseBody):
@@ -219,16 +190,11 @@ class ChatStepResponse(ResponseBody):
     notes: list[str]
     error: str | None
 
-    @classmethod
-    def of(cls, step: ChatStep) -> "ChatStepResponse":
-        """From the stored shape."""
-        return cls.model_validate(step, from_attributes=True)
-
 
 class ChatMessageResponse(ResponseBody):
     """A question, or an answer with what it rests on."""
 
-    message_id: str
+    message_id: str = Field(validation_alias="id")
     thread_id: str
     number: int = Field(description="From 1 within the thread")
     role: ChatRole
@@ -255,29 +221,12 @@ class ChatMessageResponse(ResponseBody):
     finished_at: Moment | None
 
     @classmethod
-    def of(cls, message: ChatMessage, texts: CurrentTexts) -> "ChatMessageResponse":
-        """From the stored shape."""
-        return cls(
-            message_id=message.id,
-            thread_id=message.thread_id,
-            number=message.number,
-            role=message.role,
-            content=message.content,
-            reasoning=message.reasoning,
-            state=message.state,
-            ended_by=message.ended_by,
-            can_continue=message.can_continue,
-            question=message.question,
-            is_grounded=message.is_grounded,
-            citations=[ChatCitationResponse.of(item, texts) for item in message.citations],
-            passages=[ChatPassageResponse.of(item, texts) for item in message.passages],
-            steps=[ChatStepResponse.of(item) for item in message.steps],
-            has_erased_passages=message.has_erased_passages,
-            model=message.model,
-            usage=ChatUsageResponse.of(message.usage),
-            error=FailureResponse.of(message.error),
-            created_at=message.created_at,
-            finished_at=message.finished_at,
+    def from_message(cls, message: ChatMessage, texts: CurrentTexts) -> "ChatMessageResponse":
+        """Build the response; `texts` tells which documents still have the text that was cited."""
+        return cls.from_model(
+            message,
+            citations=[ChatCitationResponse.from_citation(item, texts) for item in message.citations],
+            passages=[ChatPassageResponse.from_passage(item, texts) for item in message.passages],
         )
 
 
@@ -358,12 +307,12 @@ def event_data(event: Event, message: ChatMessage, texts: CurrentTexts) -> Respo
         case EventName.TOOL_CALL | EventName.PASSAGES:
             return _step_data(event, message, texts)
         case EventName.USAGE:
-            return ChatUsageResponse.of(message.usage)
+            return ChatUsageResponse.from_model(message.usage)
         case EventName.ERROR:
             failure: Any = message.error
             return ErrorEvent(code=failure.code, detail=failure.detail)
         case EventName.DONE:
-            return ChatMessageResponse.of(message, texts)
+            return ChatMessageResponse.from_message(message, texts)
 
 
 def _step_data(event: Event, message: ChatMessage, texts: CurrentTexts) -> ResponseBody:
@@ -378,7 +327,7 @@ def _step_data(event: Event, message: ChatMessage, texts: CurrentTexts) -> Respo
     return PassagesEvent(
         call_id=step.call_id,
         query=step.query,
-        passages=[ChatPassageResponse.of(passage, texts) for passage in shown],
+        passages=[ChatPassageResponse.from_passage(passage, texts) for passage in shown],
         notes=list(step.notes),
         error=step.error,
     )

@@ -2,7 +2,6 @@
 
 from pydantic import Field
 
-from analytiq.inference.credentials.destinations import Destination
 from api.schemas.wire import ResponseBody
 
 
@@ -17,17 +16,6 @@ class DestinationResponse(ResponseBody):
     )
 
     is_operators_server: bool = Field(description="The operator has named a server for all organizations")
-
-    @classmethod
-    def of(cls, destination: Destination) -> "DestinationResponse":
-        """From the library's shape."""
-        return cls(
-            model=destination.model,
-            litellm_provider=destination.litellm_provider,
-            leaves_machine=destination.leaves_machine,
-            address=destination.address,
-            is_operators_server=destination.is_operators_server,
-        )
 
 
 class DefaultModelsResponse(ResponseBody):

@@ -99,29 +99,24 @@ class DocumentRefusal(ResponseBody):
 
     document_id: str
     document_name: str
-    detail: str
+    detail: str = Field(validation_alias="reason")
 
 
 class DocumentsChanged(ResponseBody):
     """What the call came to: it looks at 500 documents at most."""
 
-    changed_ids: list[str] = Field(description="Those that are otherwise now; to undo it, send them")
+    changed_ids: list[str] = Field(
+        validation_alias="changed", description="Those that are otherwise now; to undo it, send them"
+    )
     unchanged_count: int = Field(description="Those that were so already")
     refused: list[DocumentRefusal]
     next: str | None = Field(description="Send the same with this as `after` to go on; null at the end")
 
     @classmethod
-    def of(cls, batch: ChangedBatch) -> "DocumentsChanged":
-        """From the library's shape."""
+    def from_batch(cls, batch: ChangedBatch) -> "DocumentsChanged":
+        """Build the response; `next` is the place as text."""
         place = batch.next
-        return cls(
-            changed_ids=list(batch.changed),
-            unchanged_count=batch.unchanged_count,
-            refused=[
-                DocumentRefusal(document_id=item.document_id, document_name=item.document_name, detail=item.reason)
-                for item in batch.refused
-            ],
-            next=None
-            if place is None
-            else f"{(place.created_at - _EPOCH) // timedelta(milliseconds=1)}-{place.document_id}",
-        )
+        if place is None:
+            return cls.from_model(batch)
+        milliseconds = (place.created_at - _EPOCH) // timedelta(milliseconds=1)
+        return cls.from_model(batch, next=f"{milliseconds}-{place.document_id}")

@@ -8,7 +8,6 @@ from pydantic import ConfigDict, Field
 from analytiq.errors import InvalidInputError
 from analytiq.ingestion.documents.lookup import BATCH, LookedUp
 from analytiq.ingestion.documents.naming import LONGEST_PATH
-from analytiq.models.document import Document
 from analytiq.storage.repositories.document_lookups import PathPlace
 from api.schemas.documents import DocumentDetail
 from api.schemas.wire import NO_CONTROLS, RequestBody, ResponseBody
@@ -49,26 +48,13 @@ class DocumentLookup(RequestBody):
 class DocumentAtPath(ResponseBody):
     """A document as a folder is compared with: its path, and the hash of its bytes."""
 
-    document_id: str
+    document_id: str = Field(validation_alias="id")
     document_name: str = Field(description="The path")
     origin: str | None
     sha256: str
     byte_size: int
     state: str
     tag_ids: list[str]
-
-    @classmethod
-    def of(cls, document: Document) -> "DocumentAtPath":
-        """From the stored shape."""
-        return cls(
-            document_id=document.id,
-            document_name=document.document_name,
-            origin=document.origin,
-            sha256=document.sha256,
-            byte_size=document.byte_size,
-            state=document.state.value,
-            tag_ids=list(document.tag_ids),
-        )
 
 
 class DocumentsAtPaths(ResponseBody):
@@ -78,13 +64,10 @@ class DocumentsAtPaths(ResponseBody):
     next: str | None = Field(description="Send the same with this as `after` to go on; null at the end")
 
     @classmethod
-    def of(cls, found: LookedUp) -> "DocumentsAtPaths":
-        """From the library's shape."""
+    def from_batch(cls, found: LookedUp) -> "DocumentsAtPaths":
+        """Build the response; `next` is the place as text."""
         place = found.next
-        return cls(
-            documents=[DocumentAtPath.of(document) for document in found.documents],
-            next=None if place is None else f"{place.document_id}:{place.document_name}",
-        )
+        return cls.from_model(found, next=None if place is None else f"{place.document_id}:{place.document_name}")
 
 
 class DocumentProgressQuery(RequestBody):

@@ -4,14 +4,12 @@ import base64
 import binascii
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
+from pydantic import AliasPath, ConfigDict, Field, JsonValue, TypeAdapter
 from pydantic_core import from_json
 
 from analytiq.errors import InvalidInputError
-from analytiq.ingestion.documents.indexing_state import KnowledgeBaseState
 from analytiq.ingestion.documents.retrying import RetryQuery
-from analytiq.ingestion.documents.service import TextPage
-from analytiq.models.document import Document, DocumentState, Failure
+from analytiq.models.document import DocumentState
 from analytiq.models.upload import DuplicatePolicy
 from analytiq.storage.repositories.document_counts import DocumentCounts
 from api.schemas.wire import NO_NUL, Moment, RequestBody, ResponseBody
@@ -23,11 +21,6 @@ class FailureResponse(ResponseBody):
     code: str
     detail: str
     at: Moment
-
-    @classmethod
-    def of(cls, failure: Failure | None) -> "FailureResponse | None":
-        """From the stored shape."""
-        return None if failure is None else cls(code=failure.code, detail=failure.detail, at=failure.at)
 
 
 STATES = (
@@ -48,7 +41,7 @@ class KnowledgeBaseStateResponse(ResponseBody):
     """Whether the document can be found in one of its knowledge bases yet, and why not."""
 
     kb_id: str
-    name: str
+    name: str = Field(validation_alias="kb_name")
     state: str = Field(description=STATES)
     is_searchable: bool = Field(description="true also while an older text is found until the new one is indexed")
     reason: str | None
@@ -58,28 +51,11 @@ class KnowledgeBaseStateResponse(ResponseBody):
     chunk_count: int
     indexed_at: Moment | None
 
-    @classmethod
-    def of(cls, state: KnowledgeBaseState) -> "KnowledgeBaseStateResponse":
-        """From the library's shape."""
-        progress = state.progress
-        return cls(
-            kb_id=state.kb_id,
-            name=state.kb_name,
-            state=state.state.value,
-            is_searchable=state.is_searchable,
-            reason=state.reason,
-            error=FailureResponse.of(state.error),
-            progress=ProgressResponse(**progress.model_dump()) if progress else None,
-            waiting_since=state.waiting_since,
-            chunk_count=state.chunk_count,
-            indexed_at=state.indexed_at,
-        )
-
 
 class DocumentResponse(ResponseBody):
     """A document."""
 
-    document_id: str
+    document_id: str = Field(validation_alias="id")
     document_name: str = Field(description="With the folders that it was uploaded with: contracts/2024/acme.pdf")
     origin: str | None = Field(description="The directory that it was ingested from, as `analytiq ingest` names it")
     state: str = Field(description="uploaded, extracting, extracted or failed")
@@ -95,26 +71,11 @@ class DocumentResponse(ResponseBody):
     created_at: Moment
     updated_at: Moment
 
-    @classmethod
-    def of(cls, document: Document) -> "DocumentResponse":
-        """From the stored shape."""
-        return cls.model_validate(_fields(document))
-
 
 class DocumentDetail(DocumentResponse):
     """A document and where it stands in each of its knowledge bases."""
 
     knowledge_bases: list[KnowledgeBaseStateResponse]
-
-    @classmethod
-    def with_states(cls, document: Document, states: list[KnowledgeBaseState]) -> "DocumentDetail":
-        """From the library's shapes."""
-        return cls.model_validate(
-            {
-                **_fields(document),
-                "knowledge_bases": [KnowledgeBaseStateResponse.of(state) for state in states],
-            }
-        )
 
 
 class ListedDocumentResponse(DocumentResponse):
@@ -123,32 +84,6 @@ class ListedDocumentResponse(DocumentResponse):
     knowledge_bases: list[KnowledgeBaseStateResponse] | None = Field(
         description="Where it stands in each of its knowledge bases; null unless asked for by `include`"
     )
-
-    @classmethod
-    def listed(cls, document: Document, states: list[KnowledgeBaseState] | None) -> "ListedDocumentResponse":
-        """From the library's shapes."""
-        told = None if states is None else [KnowledgeBaseStateResponse.of(state) for state in states]
-        return cls.model_validate({**_fields(document), "knowledge_bases": told})
-
-
-def _fields(document: Document) -> dict[str, object]:
-    return {
-        "document_id": document.id,
-        "document_name": document.document_name,
-        "origin": document.origin,
-        "state": document.state.value,
-        "tag_ids": list(document.tag_ids),
-        "metadata": document.metadata,
-        "error": FailureResponse.of(document.error),
-        "warnings": list(document.warnings),
-        "content_type": document.content_type,
-        "byte_size": document.byte_size,
-        "sha256": document.sha256,
-        "page_count": document.page_count,
-        "character_count": document.character_count,
-        "created_at": document.created_at,
-        "updated_at": document.updated_at,
-    }
 
 
 class DocumentList(ResponseBody):
@@ -162,7 +97,7 @@ class DocumentList(ResponseBody):
 class FailureCountResponse(ResponseBody):
     """Failed documents with the same error code."""
 
-    error_code: str
+    error_code: str = Field(validation_alias="code")
     detail: str = Field(description="The sentence of one of them")
     count: int
 
@@ -179,18 +114,10 @@ class DocumentCountsResponse(ResponseBody):
     failures: list[FailureCountResponse] = Field(description="The failed ones by error code, most frequent first")
 
     @classmethod
-    def of(cls, counts: DocumentCounts) -> "DocumentCountsResponse":
-        """From the library's shape."""
+    def from_counts(cls, counts: DocumentCounts) -> "DocumentCountsResponse":
+        """Build the response: one field for each state, and their sum."""
         states = {state.value: counts.states.get(state, 0) for state in DocumentState}
-        return cls(
-            total=sum(states.values()),
-            **states,
-            empty=counts.empty,
-            failures=[
-                FailureCountResponse(error_code=item.code, detail=item.detail, count=item.count)
-                for item in counts.failures
-            ],
-        )
+        return cls.from_model(counts, **states, total=sum(states.values()))
 
 
 class DocumentsRetry(RequestBody):
@@ -313,19 +240,11 @@ class UploadAnswer(ResponseBody):
 class TextPageResponse(ResponseBody):
     """A page's text: `text[start:end]` of the whole; `source` is embedded, ocr or needs_ocr."""
 
-    page_number: int
-    start: int
-    end: int
-    source: str
+    page_number: int = Field(validation_alias=AliasPath("span", "page_number"))
+    start: int = Field(validation_alias=AliasPath("span", "start"))
+    end: int = Field(validation_alias=AliasPath("span", "end"))
+    source: str = Field(validation_alias=AliasPath("span", "source"))
     text: str
-
-    @classmethod
-    def of(cls, page: TextPage) -> "TextPageResponse":
-        """From the library's shape."""
-        span = page.span
-        return cls(
-            page_number=span.page_number, start=span.start, end=span.end, source=span.source.value, text=page.text
-        )
 
 
 class DocumentTextResponse(ResponseBody):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, JsonValue
 
 from analytiq.errors import InvalidInputError
-from analytiq.models.erasure import DocumentSelection, Erasure, ErasureKind, ErasureState
+from analytiq.models.erasure import DocumentSelection, ErasureKind, ErasureState
 from api.schemas.search import Time
 from api.schemas.wire import NO_NUL, Moment, RequestBody, ResponseBody
 
@@ -68,10 +68,10 @@ class ErasureFailure(ResponseBody):
 class ErasureResponse(ResponseBody):
     """An erasure, and its report."""
 
-    erasure_id: str
+    erasure_id: str = Field(validation_alias="id")
     kind: ErasureKind
     state: ErasureState
-    dry_run: bool
+    dry_run: bool = Field(validation_alias="is_dry_run")
     requested_by: str
     reason: str | None
     documents: int = Field(description="How many documents went, or would go")
@@ -82,25 +82,6 @@ class ErasureResponse(ResponseBody):
     error: ErasureFailure | None
     requested_at: Moment
     finished_at: Moment | None
-
-    @classmethod
-    def of(cls, erasure: Erasure) -> "ErasureResponse":
-        """From the stored shape."""
-        error = erasure.error
-        return cls(
-            erasure_id=erasure.id,
-            kind=erasure.kind,
-            state=erasure.state,
-            dry_run=erasure.is_dry_run,
-            requested_by=erasure.requested_by,
-            reason=erasure.reason,
-            documents=erasure.documents,
-            counts=erasure.counts,
-            left=erasure.left,
-            error=ErasureFailure(code=error.code, detail=error.detail) if error else None,
-            requested_at=erasure.requested_at,
-            finished_at=erasure.finished_at,
-        )
 
 
 class ErasureList(ResponseBody):

@@ -4,7 +4,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from analytiq.errors import AnalytiqError
 from analytiq.ingestion.documents.indexing_state import StandingDocument
 from analytiq.ingestion.knowledge_bases.standing import StandingKnowledgeBase
 from analytiq.models.job import Job
@@ -19,15 +18,6 @@ class DocumentEvent(DocumentDetail):
     """A document as it is now; `extraction` counts pages while they are read."""
 
     extraction: ProgressResponse | None
-
-    @classmethod
-    def of_standing(cls, standing: StandingDocument) -> "DocumentEvent":
-        """From the library's shape."""
-        detail = DocumentDetail.with_states(standing.document, standing.knowledge_bases)
-        progress = standing.extraction
-        return cls(
-            **dict(detail), extraction=ProgressResponse(**progress.model_dump()) if progress is not None else None
-        )
 
 
 class GoneEvent(ResponseBody):
@@ -48,21 +38,16 @@ class ClosedEvent(ResponseBody):
     code: str = Field(description="As in problem details: `unauthenticated`, `access_denied` or `not_found`")
     detail: str
 
-    @classmethod
-    def of(cls, error: AnalytiqError) -> "ClosedEvent":
-        """From the error that a call would get now."""
-        return cls(code=error.code, detail=error.detail)
-
 
 def event_data(event: Event, *, max_attempts: int) -> ResponseBody:
     """What is sent with an event."""
     match event.content:
         case StandingDocument() as standing:
-            return DocumentEvent.of_standing(standing)
+            return DocumentEvent.from_model(standing.document, standing)
         case StandingKnowledgeBase() as standing_base:
-            return KnowledgeBaseResponse.of(standing_base)
+            return KnowledgeBaseResponse.from_standing(standing_base)
         case Job() as job:
-            return JobResponse.of(job, max_attempts=max_attempts)
+            return JobResponse.from_job(job, max_attempts=max_attempts)
         case None if event.name is EventName.RESET:
             return ReadyEvent(action="read_anew")
         case None if event.name is EventName.READY:

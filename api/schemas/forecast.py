@@ -7,7 +7,6 @@ from pydantic import ConfigDict, Field
 from analytiq.inference.credentials.destinations import Destination
 from analytiq.ingestion.knowledge_bases.estimation import Estimate
 from analytiq.ingestion.knowledge_bases.forecast import Forecast, ForecastRequest
-from analytiq.storage.repositories.forecasts import UnknownDocument
 from api.schemas.destinations import DestinationResponse
 from api.schemas.knowledge_bases import TagIds
 from api.schemas.wire import NO_CONTROLS, RequestBody, ResponseBody
@@ -62,8 +61,8 @@ class Range(ResponseBody):
     high: int
 
     @classmethod
-    def of(cls, estimate: Estimate) -> "Range":
-        """From the library's shape."""
+    def from_estimate(cls, estimate: Estimate) -> "Range":
+        """Round the estimate."""
         value = round(estimate.value)
         return cls(value=value, low=min(value, estimate.low), high=max(value, estimate.high))
 
@@ -76,8 +75,8 @@ class PriceRange(ResponseBody):
     high: float
 
     @classmethod
-    def of(cls, tokens: Estimate, token_usd: float) -> "PriceRange":
-        """From the tokens to be paid for."""
+    def from_tokens(cls, tokens: Estimate, token_usd: float) -> "PriceRange":
+        """Return the price of an estimated number of tokens."""
         value, low, high = (round(count * token_usd, CENT_PARTS) for count in (tokens.value, tokens.low, tokens.high))
         return cls(value=value, low=min(value, low), high=max(value, high))
 
@@ -89,10 +88,8 @@ class UnknownDocumentItem(ResponseBody):
     document_name: str
     state: str
 
-    @classmethod
-    def of(cls, document: UnknownDocument) -> "UnknownDocumentItem":
-        """From the library's shape."""
-        return cls(document_id=document.document_id, document_name=document.document_name, state=document.state.value)
+
+_ESTIMATES = ("chunks", "tokens", "cached_chunks", "spus")
 
 
 class ForecastAnswer(ResponseBody):
@@ -100,12 +97,16 @@ class ForecastAnswer(ResponseBody):
 
     embedding_model: str
     document_count: int = Field(
-        description="Documents with one of the tags whose text is known: the numbers are theirs"
+        validation_alias="documents",
+        description="Documents with one of the tags whose text is known: the numbers are theirs",
     )
     unknown_document_count: int = Field(
-        description="Documents with one of the tags whose text is not extracted yet, or cannot be: not in the numbers"
+        validation_alias="unknown_documents",
+        description="Documents with one of the tags whose text is not extracted yet, or cannot be: not in the numbers",
     )
-    unknown_documents: list[UnknownDocumentItem] = Field(description="The first of these")
+    unknown_documents: list[UnknownDocumentItem] = Field(
+        validation_alias="named_unknown", description="The first of these"
+    )
     chunks: Range
     tokens: Range = Field(description="cl100k tokens of all chunks, overlaps counted twice")
     cached_chunks: Range = Field(description="Chunks whose embeddings are in the cache, and cost nothing")
@@ -121,24 +122,15 @@ class ForecastAnswer(ResponseBody):
     texts_go_to: DestinationResponse = Field(description="Where the texts of all chunks that are not cached are sent")
 
     @classmethod
-    def of(cls, forecast: Forecast, destination: Destination) -> "ForecastAnswer":
-        """From the library's shape."""
+    def from_forecast(cls, forecast: Forecast, destination: Destination) -> "ForecastAnswer":
+        """Build the response; estimates are rounded, and priced where the price is known."""
         chunks, cached = forecast.chunks, forecast.cached_chunks
-        price = None if forecast.token_usd is None else PriceRange.of(forecast.spu_tokens, forecast.token_usd)
-        return cls(
-            embedding_model=forecast.embedding_model,
-            document_count=forecast.documents,
-            unknown_document_count=forecast.unknown_documents,
-            unknown_documents=[UnknownDocumentItem.of(document) for document in forecast.named_unknown],
-            chunks=Range.of(chunks),
-            tokens=Range.of(forecast.tokens),
-            cached_chunks=Range.of(cached),
+        price = None if forecast.token_usd is None else PriceRange.from_tokens(forecast.spu_tokens, forecast.token_usd)
+        ranges = {name: Range.from_estimate(getattr(forecast, name)) for name in _ESTIMATES}
+        return cls.from_model(
+            forecast,
+            **ranges,
             cached_share=round(cached.value / chunks.value, 4) if chunks.value else None,
-            spus=Range.of(forecast.spus),
             price_usd=price,
-            is_cache_known=forecast.is_cache_known,
-            is_estimated=forecast.is_estimated,
-            sampled_documents=forecast.sampled_documents,
-            sampled_characters=forecast.sampled_characters,
-            texts_go_to=DestinationResponse.of(destination),
+            texts_go_to=destination,
         )

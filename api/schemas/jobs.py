@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field
 
@@ -13,7 +13,7 @@ from analytiq.jobs.queue.operations import DocumentLog, JobWithAttempts, KindCou
 from analytiq.models.document import Document, DocumentState
 from analytiq.models.job import WAITING_FOR_PROVIDER_CODES, Job, JobKind, JobState
 from analytiq.models.job_history import AttemptOutcome, JobAttempt
-from analytiq.storage.repositories.jobs import MOST_COUNTED, ErrorGroup, JobPage, JobQuery
+from analytiq.storage.repositories.jobs import MOST_COUNTED, JobPage, JobQuery
 from api.schemas.documents import FailureResponse, ProgressResponse
 from api.schemas.wire import NO_NUL, Moment, RequestBody, ResponseBody
 
@@ -40,7 +40,7 @@ WaitsFor = Literal["provider", "quota"]
 class JobResponse(ResponseBody):
     """A job that waits, runs, or was given up (dead)."""
 
-    job_id: str
+    job_id: str = Field(validation_alias="id")
     kind: JobKind
     state: JobState
     task_state: TaskState
@@ -64,9 +64,17 @@ class JobResponse(ResponseBody):
     request_id: str | None
 
     @classmethod
-    def of(cls, job: Job, *, max_attempts: int) -> "JobResponse":
-        """From the stored shape."""
-        return cls.model_validate(_fields(job, max_attempts))
+    def from_job(cls, job: Job, *, max_attempts: int, **values: object) -> Self:
+        """Build the response; `values` are the fields that a job does not have."""
+        return cls.from_model(
+            job,
+            job.subject,
+            task_state=TASK_STATE_OF_JOB[job.state],
+            max_attempts=max_attempts,
+            waits_for=_waits_for(job),
+            waiting_since=job.waiting_since if job.state is JobState.AVAILABLE else None,
+            **values,
+        )
 
 
 class AttemptResponse(ResponseBody):
@@ -90,24 +98,10 @@ class AttemptResponse(ResponseBody):
     ended_at: Moment
 
     @classmethod
-    def of(cls, attempt: JobAttempt) -> "AttemptResponse":
-        """From the stored shape."""
+    def from_attempt(cls, attempt: JobAttempt) -> "AttemptResponse":
+        """Build the response."""
         is_done = attempt.outcome is AttemptOutcome.DONE
-        return cls(
-            job_id=attempt.job_id,
-            kind=attempt.kind,
-            task_state=TaskState.SUCCESS if is_done else TaskState.FAILURE,
-            outcome=attempt.outcome,
-            attempt=attempt.attempt,
-            kb_id=attempt.subject.kb_id,
-            document_id=attempt.subject.document_id,
-            generation_id=attempt.subject.generation_id,
-            error=FailureResponse.of(attempt.error),
-            worker=attempt.worker,
-            request_id=attempt.request_id,
-            started_at=attempt.started_at,
-            ended_at=attempt.ended_at,
-        )
+        return cls.from_model(attempt, attempt.subject, task_state=TaskState.SUCCESS if is_done else TaskState.FAILURE)
 
 
 class JobDetail(JobResponse):
@@ -118,13 +112,12 @@ class JobDetail(JobResponse):
 
     @classmethod
     def with_attempts(cls, found: JobWithAttempts, *, max_attempts: int) -> "JobDetail":
-        """From the library's shape."""
-        return cls.model_validate(
-            {
-                **_fields(found.job, max_attempts),
-                "stack": found.job.error.stack if found.job.error else None,
-                "attempts": [AttemptResponse.of(attempt) for attempt in found.attempts],
-            }
+        """Build the response from a job and its attempts."""
+        return cls.from_job(
+            found.job,
+            max_attempts=max_attempts,
+            stack=found.job.error.stack if found.job.error else None,
+            attempts=[AttemptResponse.from_attempt(attempt) for attempt in found.attempts],
         )
 
 
@@ -133,31 +126,6 @@ def _waits_for(job: Job) -> WaitsFor | None:
     if code == QuotaExceededError.code:
         return "quota"
     return "provider" if code in WAITING_FOR_PROVIDER_CODES else None
-
-
-def _fields(job: Job, max_attempts: int) -> dict[str, object]:
-    return {
-        "job_id": job.id,
-        "kind": job.kind,
-        "state": job.state,
-        "task_state": TASK_STATE_OF_JOB[job.state],
-        "priority": job.priority,
-        "attempt": job.attempt,
-        "max_attempts": max_attempts,
-        "kb_id": job.subject.kb_id,
-        "document_id": job.subject.document_id,
-        "generation_id": job.subject.generation_id,
-        "progress": ProgressResponse(**job.progress.model_dump()) if job.progress else None,
-        "error": FailureResponse.of(job.error),
-        "is_cancel_wanted": job.is_cancel_wanted,
-        "waits_for": _waits_for(job),
-        "waiting_since": job.waiting_since if job.state is JobState.AVAILABLE else None,
-        "worker": job.worker,
-        "run_at": job.run_at,
-        "created_at": job.created_at,
-        "updated_at": job.updated_at,
-        "request_id": job.request_id,
-    }
 
 
 class ListedJobResponse(JobResponse):
@@ -176,23 +144,18 @@ class JobList(ResponseBody):
     skip: int
 
     @classmethod
-    def of(cls, page: JobPage, names: SubjectNames, *, skip: int, max_attempts: int) -> "JobList":
-        """From the library's shapes."""
-        return cls(
-            jobs=[
-                ListedJobResponse.model_validate(
-                    {
-                        **_fields(job, max_attempts),
-                        "document_name": names.documents.get(job.subject.document_id or ""),
-                        "kb_name": names.knowledge_bases.get(job.subject.kb_id or ""),
-                    }
-                )
-                for job in page.jobs
-            ],
-            total_count=page.total_count,
-            total_count_is_at_least=page.total_count_is_at_least,
-            skip=skip,
-        )
+    def from_page(cls, page: JobPage, names: SubjectNames, *, skip: int, max_attempts: int) -> "JobList":
+        """Build the response from a page of jobs and the names of their subjects."""
+        jobs = [
+            ListedJobResponse.from_job(
+                job,
+                max_attempts=max_attempts,
+                document_name=names.documents.get(job.subject.document_id or ""),
+                kb_name=names.knowledge_bases.get(job.subject.kb_id or ""),
+            )
+            for job in page.jobs
+        ]
+        return cls.from_model(page, jobs=jobs, skip=skip)
 
 
 SubjectId = Annotated[Annotated[str, NO_NUL], Field(min_length=1, max_length=64)]
@@ -278,13 +241,10 @@ class JobCounts(ResponseBody):
     dead: int
 
     @classmethod
-    def of(cls, counts: Sequence[KindCounts]) -> "JobCounts":
-        """From the library's shape."""
-        return cls(
-            kinds=[
-                KindCountsResponse(kind=item.kind, waiting=item.waiting, running=item.running, dead=item.dead)
-                for item in counts
-            ],
+    def from_counts(cls, counts: Sequence[KindCounts]) -> "JobCounts":
+        """Build the response, with the sums over all kinds."""
+        return cls.from_model(
+            kinds=counts,
             waiting=sum(item.waiting for item in counts),
             running=sum(item.running for item in counts),
             dead=sum(item.dead for item in counts),
@@ -294,7 +254,7 @@ class JobCounts(ResponseBody):
 class JobErrorResponse(ResponseBody):
     """Dead jobs with the same error."""
 
-    error_code: str
+    error_code: str = Field(validation_alias="code")
     detail: str = Field(description="What one of them says; others may name other files")
     count: int
 
@@ -303,13 +263,6 @@ class JobErrors(ResponseBody):
     """All dead jobs that match, by error; most frequent first."""
 
     errors: list[JobErrorResponse]
-
-    @classmethod
-    def of(cls, groups: Sequence[ErrorGroup]) -> "JobErrors":
-        """From the library's shape."""
-        return cls(
-            errors=[JobErrorResponse(error_code=item.code, detail=item.detail, count=item.count) for item in groups]
-        )
 
 
 class ReplayAnswer(ResponseBody):
@@ -328,14 +281,14 @@ class DocumentLogResponse(ResponseBody):
     jobs: list[JobResponse]
 
     @classmethod
-    def of(cls, document_id: str, found: DocumentLog, *, skip: int, max_attempts: int) -> "DocumentLogResponse":
-        """From the library's shape."""
+    def from_log(cls, document_id: str, found: DocumentLog, *, skip: int, max_attempts: int) -> "DocumentLogResponse":
+        """Build the response from a page of a document's log."""
         return cls(
             document_id=document_id,
-            attempts=[AttemptResponse.of(attempt) for attempt in found.attempts],
+            attempts=[AttemptResponse.from_attempt(attempt) for attempt in found.attempts],
             total_count=found.total_count,
             skip=skip,
-            jobs=[JobResponse.of(job, max_attempts=max_attempts) for job in found.jobs],
+            jobs=[JobResponse.from_job(job, max_attempts=max_attempts) for job in found.jobs],
         )
 
 

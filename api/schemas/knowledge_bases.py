@@ -1,12 +1,11 @@
 """Wire shapes of knowledge bases (seed: "API Design")."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import AliasPath, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic.json_schema import SkipJsonSchema
 
-from analytiq.inference.credentials.destinations import Destination
-from analytiq.ingestion.knowledge_bases.service import IndexedDocument, ListedChunk, NewKnowledgeBase
+from analytiq.ingestion.knowledge_bases.service import NewKnowledgeBase
 from analytiq.ingestion.knowledge_bases.standing import KnowledgeBaseHealth, StandingKnowledgeBase
 from analytiq.models.knowledge_base import LONGEST_NAME
 from api.schemas.destinations import DestinationResponse
@@ -103,7 +102,7 @@ class KnowledgeBaseUpdate(RequestBody):
 class KnowledgeBaseResponse(ResponseBody):
     """A knowledge base with its whole configuration."""
 
-    kb_id: str
+    kb_id: str = Field(validation_alias="id")
     name: str
     description: str
     tag_ids: list[str]
@@ -125,45 +124,25 @@ class KnowledgeBaseResponse(ResponseBody):
     )
     document_count: int = Field(description="Documents that are searchable")
     failed_document_count: int = Field(
-        description="Documents with its tags that could not be read or indexed; list them by `state` and `kb_id`"
+        validation_alias=AliasPath("members", "failed"),
+        description="Documents with its tags that could not be read or indexed; list them by `state` and `kb_id`",
     )
     waiting_document_count: int = Field(
         description="Documents with its tags that are to be read or indexed; counted up to 10,000"
     )
-    empty_document_count: int = Field(description="Documents with its tags that were read and have no text")
+    empty_document_count: int = Field(
+        validation_alias=AliasPath("members", "empty"),
+        description="Documents with its tags that were read and have no text",
+    )
     chunk_count: int
     last_indexed_at: Moment | None
     created_at: Moment
     updated_at: Moment
 
     @classmethod
-    def of(cls, standing: StandingKnowledgeBase) -> "KnowledgeBaseResponse":
-        """From the library's shape."""
-        knowledge_base = standing.knowledge_base
-        return cls(
-            kb_id=knowledge_base.id,
-            name=knowledge_base.name,
-            description=knowledge_base.description,
-            tag_ids=list(knowledge_base.tag_ids),
-            chunker_type=knowledge_base.chunker_type,
-            chunk_size=knowledge_base.chunk_size,
-            chunk_overlap=knowledge_base.chunk_overlap,
-            embedding_model=knowledge_base.embedding_model,
-            embedding_dimensions=knowledge_base.embedding_dimensions,
-            coalesce_neighbors=knowledge_base.coalesce_neighbors,
-            vector_store=knowledge_base.vector_store,
-            status=knowledge_base.status.value,
-            health=standing.health,
-            keyword_index=None,
-            document_count=knowledge_base.document_count,
-            failed_document_count=standing.members.failed,
-            waiting_document_count=standing.waiting_document_count,
-            empty_document_count=standing.members.empty,
-            chunk_count=knowledge_base.chunk_count,
-            last_indexed_at=knowledge_base.last_indexed_at,
-            created_at=knowledge_base.created_at,
-            updated_at=knowledge_base.updated_at,
-        )
+    def from_standing(cls, standing: StandingKnowledgeBase, **values: object) -> Self:
+        """Build the response; `values` are the fields that the standing does not have."""
+        return cls.from_model(standing.knowledge_base, standing, **{"keyword_index": None, **values})
 
 
 class MadeKnowledgeBaseResponse(KnowledgeBaseResponse):
@@ -171,34 +150,25 @@ class MadeKnowledgeBaseResponse(KnowledgeBaseResponse):
 
     texts_go_to: DestinationResponse = Field(description="Where the texts of its documents and questions are sent")
 
-    @classmethod
-    def made(cls, knowledge_base: KnowledgeBaseResponse, destination: Destination) -> "MadeKnowledgeBaseResponse":
-        """From the response and the library's shape."""
-        return cls(**knowledge_base.model_dump(), texts_go_to=DestinationResponse.of(destination))
-
 
 class ListedKnowledgeBaseResponse(KnowledgeBaseResponse):
     """A knowledge base in a list, with what there is to do for it; of all of the page, 10,000 jobs are counted."""
 
-    unfinished_jobs: int = Field(description="Jobs that wait or run")
-    given_up_jobs: int = Field(description="Jobs that need attention: replay them once the cause is gone")
-    given_up_reason: str | None = Field(description="Why one of these was given up")
-    jobs_waiting_for_provider: int = Field(
-        description="Unfinished jobs that wait for the model's provider; they go on by themselves once it answers"
+    unfinished_jobs: int = Field(validation_alias=AliasPath("work", "unfinished"), description="Jobs that wait or run")
+    given_up_jobs: int = Field(
+        validation_alias=AliasPath("work", "given_up"),
+        description="Jobs that need attention: replay them once the cause is gone",
     )
-    provider_reason: str | None = Field(description="Why one of these waits")
-
-    @classmethod
-    def listed(cls, standing: StandingKnowledgeBase) -> "ListedKnowledgeBaseResponse":
-        """From the library's shape."""
-        return cls(
-            **KnowledgeBaseResponse.of(standing).model_dump(),
-            unfinished_jobs=standing.work.unfinished,
-            given_up_jobs=standing.work.given_up,
-            given_up_reason=standing.work.reason,
-            jobs_waiting_for_provider=standing.work.waiting_for_provider,
-            provider_reason=standing.work.provider_reason,
-        )
+    given_up_reason: str | None = Field(
+        validation_alias=AliasPath("work", "reason"), description="Why one of these was given up"
+    )
+    jobs_waiting_for_provider: int = Field(
+        validation_alias=AliasPath("work", "waiting_for_provider"),
+        description="Unfinished jobs that wait for the model's provider; they go on by themselves once it answers",
+    )
+    provider_reason: str | None = Field(
+        validation_alias=AliasPath("work", "provider_reason"), description="Why one of these waits"
+    )
 
 
 class KnowledgeBaseList(ResponseBody):
@@ -223,16 +193,6 @@ class IndexedDocumentResponse(ResponseBody):
     chunk_count: int
     indexed_at: Moment
 
-    @classmethod
-    def of(cls, document: IndexedDocument) -> "IndexedDocumentResponse":
-        """From the library's shape."""
-        return cls(
-            document_id=document.document_id,
-            document_name=document.document_name,
-            chunk_count=document.chunk_count,
-            indexed_at=document.indexed_at,
-        )
-
 
 class IndexedDocumentList(ResponseBody):
     """A page of a knowledge base's documents."""
@@ -254,24 +214,7 @@ class ChunkResponse(ResponseBody):
     token_count: int
     start: int = Field(description="Where it begins in the document's text, in characters")
     end: int
-    text: str
-
-    @classmethod
-    def of(cls, chunk: ListedChunk) -> "ChunkResponse":
-        """From the library's shape."""
-        passage = chunk.passage
-        return cls(
-            chunk_id=chunk.chunk_id,
-            document_id=passage.document_id,
-            document_name=chunk.document_name,
-            chunk_index=passage.chunk_index,
-            first_page=passage.first_page,
-            last_page=passage.last_page,
-            token_count=passage.token_count,
-            start=passage.start,
-            end=passage.end,
-            text=passage.chunk_text,
-        )
+    text: str = Field(validation_alias="chunk_text")
 
 
 class ChunkList(ResponseBody):

@@ -5,7 +5,6 @@ from typing import Annotated, Literal, Self
 from pydantic import ConfigDict, Field, SecretStr, StringConstraints, model_validator
 
 from analytiq.inference.credentials.providers import LONGEST_KEY, ProviderAccount
-from analytiq.inference.embedding.provider_accounts import ConnectionTest
 from analytiq.inference.providers.addresses import LONGEST_ADDRESS
 from analytiq.settings import NO_KEY
 from api.schemas.wire import NO_CONTROLS, Moment, RequestBody, ResponseBody
@@ -66,17 +65,9 @@ class LlmProviderResponse(ResponseBody):
     updated_at: Moment
 
     @classmethod
-    def of(cls, account: ProviderAccount) -> "LlmProviderResponse":
-        """From what the library shows."""
-        return cls(
-            litellm_provider=account.litellm_provider,
-            source="organization" if account.is_own else "platform",
-            key_hint=account.key_hint,
-            is_readable=account.is_readable,
-            api_base=account.api_base,
-            created_at=account.created_at,
-            updated_at=account.updated_at,
-        )
+    def from_account(cls, account: ProviderAccount) -> "LlmProviderResponse":
+        """Build the response."""
+        return cls.from_model(account, source="organization" if account.is_own else "platform")
 
 
 class LlmProviderList(ResponseBody):
@@ -97,16 +88,3 @@ class LlmProviderTestResponse(ResponseBody):
     milliseconds: int
     code: str | None = Field(description="The error's, where it does not work")
     detail: str = Field(description="What happened, in a sentence")
-
-    @classmethod
-    def of(cls, litellm_provider: str, test: ConnectionTest) -> "LlmProviderTestResponse":
-        """From the library's report."""
-        return cls(
-            litellm_provider=litellm_provider,
-            model=test.model,
-            is_working=test.is_working,
-            dimensions=test.dimensions,
-            milliseconds=test.milliseconds,
-            code=test.code,
-            detail=test.detail,
-        )

@@ -14,8 +14,8 @@ class BoxResponse(ResponseBody):
     height: float
 
     @classmethod
-    def of(cls, box: Box) -> "BoxResponse":
-        """From the library's shape."""
+    def from_box(cls, box: Box) -> "BoxResponse":
+        """Round the box; a side is its place and its length."""
         return cls(
             left=round(box.left, 5),
             top=round(box.top, 5),
@@ -32,9 +32,9 @@ class PlacedPageResponse(ResponseBody):
     reason: str | None
 
     @classmethod
-    def of(cls, page: PlacedPage) -> "PlacedPageResponse":
-        """From the library's shape."""
-        return cls(page_number=page.page_number, boxes=[BoxResponse.of(box) for box in page.boxes], reason=page.reason)
+    def from_page(cls, page: PlacedPage) -> "PlacedPageResponse":
+        """Build the response."""
+        return cls.from_model(page, boxes=[BoxResponse.from_box(box) for box in page.boxes])
 
 
 class PassagePlace(ResponseBody):

@@ -2,7 +2,6 @@
 
 from pydantic import ConfigDict, Field
 
-from analytiq.ingestion.documents.metadata_fields import Declaration
 from analytiq.models.metadata_field import FieldType, MisfitPolicy
 from api.schemas.wire import RequestBody, ResponseBody
 
@@ -25,7 +24,7 @@ class MetadataFieldsDeclaration(RequestBody):
 class MetadataFieldsResponse(ResponseBody):
     """The declared fields, by name."""
 
-    fields: dict[str, FieldType]
+    fields: dict[str, FieldType] = Field(validation_alias="types")
 
 
 class MetadataFieldsAnswer(MetadataFieldsResponse):
@@ -33,12 +32,3 @@ class MetadataFieldsAnswer(MetadataFieldsResponse):
 
     documents_rewritten: int = Field(description="Documents whose metadata was written anew")
     values_removed: int = Field(description="Values of another type that were removed from them")
-
-    @classmethod
-    def of(cls, declaration: Declaration) -> "MetadataFieldsAnswer":
-        """From the library's shape."""
-        return cls(
-            fields=dict(declaration.types),
-            documents_rewritten=declaration.documents_rewritten,
-            values_removed=declaration.values_removed,
-        )

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from analytiq.inference.llm.catalogue import ListedModel, ModelKind, ModelPage, ModelSource
+from analytiq.inference.llm.catalogue import ModelKind, ModelSource
 from api.schemas.wire import ResponseBody
 
 
@@ -23,23 +23,6 @@ class ModelResponse(ResponseBody):
     input_usd_per_million_tokens: float | None
     output_usd_per_million_tokens: float | None
 
-    @classmethod
-    def of(cls, model: ListedModel) -> "ModelResponse":
-        """From the library's shape."""
-        return cls(
-            model=model.model,
-            litellm_provider=model.litellm_provider,
-            kind=model.kind,
-            source=model.source,
-            supports_tools=model.supports_tools,
-            supports_structured_output=model.supports_structured_output,
-            max_input_tokens=model.max_input_tokens,
-            max_output_tokens=model.max_output_tokens,
-            dimensions=model.dimensions,
-            input_usd_per_million_tokens=model.input_usd_per_million_tokens,
-            output_usd_per_million_tokens=model.output_usd_per_million_tokens,
-        )
-
 
 class ModelList(ResponseBody):
     """A page of models by name."""
@@ -51,15 +34,3 @@ class ModelList(ResponseBody):
     default_chat_model: str | None = Field(
         description="The model of chats and prompts that name none; null: none is configured, and they must name one"
     )
-
-    @classmethod
-    def of(cls, page: ModelPage, *, skip: int, default_chat_model: str | None) -> "ModelList":
-        """From the library's shape."""
-        models = [ModelResponse.of(model) for model in page.models]
-        return cls(
-            models=models,
-            total_count=page.total_count,
-            skip=skip,
-            unreachable=page.unreachable,
-            default_chat_model=default_chat_model,
-        )

@@ -2,11 +2,10 @@
 
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import AliasPath, ConfigDict, Field, StringConstraints
 
 from analytiq.models.organization import Organization
 from analytiq.models.own_limits import OwnModelLimit, OwnRateLimits
-from analytiq.models.storage import StorageAccount
 from analytiq.settings import RateLimitSettings
 from analytiq.tenancy.organizations.own_settings import MOST_MODELS, MOST_OCR_LANGUAGES, ServerSettings
 from api.schemas.wire import NO_CONTROLS, RequestBody, ResponseBody
@@ -89,18 +88,8 @@ class RateLimitsResponse(ResponseBody):
     models: list[ModelLimitResponse]
 
     @classmethod
-    def of(cls, limits: OwnRateLimits) -> "RateLimitsResponse":
-        """From the stored shape."""
-        return cls(
-            requests_per_minute=limits.requests_per_minute,
-            tokens_per_minute=limits.tokens_per_minute,
-            documents_per_minute=limits.documents_per_minute,
-            models=[ModelLimitResponse.model_validate(item.model_dump()) for item in limits.models],
-        )
-
-    @classmethod
-    def of_server(cls, settings: RateLimitSettings) -> "RateLimitsResponse":
-        """From the settings, where 0 is no limit."""
+    def from_settings(cls, settings: RateLimitSettings) -> "RateLimitsResponse":
+        """Build the response from the settings, in which 0 means no limit."""
         return cls(
             requests_per_minute=settings.requests_per_minute or None,
             tokens_per_minute=settings.tokens_per_minute or None,
@@ -132,18 +121,15 @@ class OrganizationSettingsResponse(ResponseBody):
     server: ServerSettingsResponse
 
     @classmethod
-    def of(
+    def from_settings(
         cls, organization: Organization, server: ServerSettings, available: tuple[str, ...]
     ) -> "OrganizationSettingsResponse":
-        """From the library's shapes."""
-        own = organization.ocr_languages
-        return cls(
-            ocr_languages=None if own is None else list(own),
-            available_ocr_languages=list(available),
-            rate_limits=RateLimitsResponse.of(organization.rate_limits),
-            server=ServerSettingsResponse(
-                ocr_languages=list(server.ocr_languages), rate_limits=RateLimitsResponse.of_server(server.rate_limits)
-            ),
+        """Build the response from the organization's settings and the server's."""
+        limits = RateLimitsResponse.from_settings(server.rate_limits)
+        return cls.from_model(
+            organization,
+            available_ocr_languages=available,
+            server=ServerSettingsResponse(ocr_languages=list(server.ocr_languages), rate_limits=limits),
         )
 
 
@@ -151,16 +137,6 @@ class StorageAnswer(ResponseBody):
     """How much the organization may store, and stores: the files that were uploaded last, of all documents."""
 
     max_bytes: int | None = Field(description="null: unlimited")
-    used_bytes: int
+    used_bytes: int = Field(validation_alias=AliasPath("used", "stored_bytes"))
     max_documents: int | None = Field(description="null: unlimited")
-    used_documents: int
-
-    @classmethod
-    def of(cls, account: StorageAccount) -> "StorageAnswer":
-        """From the stored shape."""
-        return cls(
-            max_bytes=account.max_bytes,
-            used_bytes=account.used.stored_bytes,
-            max_documents=account.max_documents,
-            used_documents=account.used.documents,
-        )
+    used_documents: int = Field(validation_alias=AliasPath("used", "documents"))

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, StringConstraints
 
 from analytiq.models.account import Permission, TokenScope
-from analytiq.models.organization import AccessToken, CacheScope, Organization
+from analytiq.models.organization import CacheScope, Organization
 from analytiq.tenancy.organizations.service import IssuedToken
 from api.permissions import RULES
 from api.schemas.search import Time
@@ -15,7 +15,7 @@ from api.schemas.wire import NO_CONTROLS, MadeBy, Moment, RequestBody, ResponseB
 class OrganizationResponse(ResponseBody):
     """An organization."""
 
-    organization_id: str
+    organization_id: str = Field(validation_alias="id")
     name: str
     cache_scope: CacheScope = Field(description="Whom it shares embeddings with now")
     may_share_cache: bool = Field(description="Whether the operator allows organizations to share embeddings")
@@ -24,14 +24,14 @@ class OrganizationResponse(ResponseBody):
     permission_needed: dict[str, Permission] = Field(description="What each operation of an organization needs")
 
     @classmethod
-    def of(cls, organization: Organization, permission: Permission, *, may_share_cache: bool) -> "OrganizationResponse":
-        """From the stored shape, for somebody who has this permission."""
-        return cls(
-            organization_id=organization.id,
-            name=organization.name,
+    def from_organization(
+        cls, organization: Organization, permission: Permission, *, may_share_cache: bool
+    ) -> "OrganizationResponse":
+        """Build the response for a caller with this permission."""
+        return cls.from_model(
+            organization,
             cache_scope=organization.cache_scope if may_share_cache else CacheScope.ORGANIZATION,
             may_share_cache=may_share_cache,
-            created_at=organization.created_at,
             permission=permission,
             permission_needed={operation: rule.permission for operation, rule in RULES.items()},
         )
@@ -74,7 +74,7 @@ class AccessTokenCreate(RequestBody):
 class AccessTokenResponse(ResponseBody):
     """An access token, without its secret."""
 
-    token_id: str
+    token_id: str = Field(validation_alias="id")
     name: str
     scope: TokenScope
     created_at: Moment
@@ -87,11 +87,6 @@ class AccessTokenResponse(ResponseBody):
         " it is revoked or expired, or its maker has left the organization"
     )
 
-    @classmethod
-    def of(cls, token: AccessToken, permission: Permission | None) -> "AccessTokenResponse":
-        """From the stored shape."""
-        return cls.model_validate(_fields(token, permission))
-
 
 class AccessTokenCreated(AccessTokenResponse):
     """A new access token with its secret, which is shown this once."""
@@ -100,22 +95,8 @@ class AccessTokenCreated(AccessTokenResponse):
 
     @classmethod
     def with_secret(cls, issued: IssuedToken, permission: Permission | None) -> "AccessTokenCreated":
-        """From the library's shape."""
-        return cls.model_validate({**_fields(issued.token, permission), "token": issued.secret.get_secret_value()})
-
-
-def _fields(token: AccessToken, permission: Permission | None) -> dict[str, object]:
-    return {
-        "token_id": token.id,
-        "name": token.name,
-        "scope": token.scope,
-        "created_at": token.created_at,
-        "expires_at": token.expires_at,
-        "revoked_at": token.revoked_at,
-        "last_used_at": token.last_used_at,
-        "made_by": MadeBy.of(token.made_by),
-        "permission": permission,
-    }
+        """Build the response with the token's secret."""
+        return cls.from_model(issued.token, permission=permission, token=issued.secret.get_secret_value())
 
 
 class AccessTokenList(ResponseBody):

@@ -1,14 +1,14 @@
 """Wire shapes of runs of prompts, and of their results."""
 
 import json
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, JsonValue
 
 from analytiq.assistants.prompts.conversation import result_text
 from analytiq.assistants.prompts.export import answer_of
 from analytiq.assistants.prompts.runs import MOST_DOCUMENTS, RunSubject
-from analytiq.models.prompt_run import PromptResult, PromptRun, RunStatus, RunStep, RunUsage, StepKind
+from analytiq.models.prompt_run import PromptResult, PromptRun, RunStatus, RunStep, StepKind
 from analytiq.models.shown_passage import ShownPassage
 from analytiq.models.text import CurrentTexts
 from api.schemas.documents import FailureResponse
@@ -50,11 +50,6 @@ class RunUsageResponse(ResponseBody):
     searches: int
     spus: int
 
-    @classmethod
-    def of(cls, usage: RunUsage) -> "RunUsageResponse":
-        """From the stored shape."""
-        return cls.model_validate(usage.model_dump())
-
 
 class RunPassageResponse(ResponseBody):
     """A passage that the model saw; `number` is what it cites by: `[3]`."""
@@ -74,10 +69,9 @@ class RunPassageResponse(ResponseBody):
     is_current: IsCurrent
 
     @classmethod
-    def of(cls, passage: ShownPassage, texts: CurrentTexts) -> "RunPassageResponse":
-        """From the stored shape."""
-        is_current = texts.is_current(passage.document_id, passage.text_hash)
-        return cls.model_validate({**passage.model_dump(), "is_current": is_current})
+    def from_passage(cls, passage: ShownPassage, texts: CurrentTexts) -> "RunPassageResponse":
+        """Build the response; `texts` tells whether the document's text is still the same."""
+        return cls.from_model(passage, is_current=texts.is_current(passage.document_id, passage.text_hash))
 
 
 class RunToolCallResponse(ResponseBody):
@@ -109,17 +103,17 @@ class RunStepResponse(ResponseBody):
     spus: int
 
     @classmethod
-    def of(cls, step: RunStep, texts: CurrentTexts) -> "RunStepResponse":
-        """From the stored shape."""
-        passages = [RunPassageResponse.of(passage, texts) for passage in step.passages]
+    def from_step(cls, step: RunStep, texts: CurrentTexts) -> "RunStepResponse":
+        """Build the response; a tool's error is shown as the model was told."""
+        passages = [RunPassageResponse.from_passage(passage, texts) for passage in step.passages]
         text = result_text(step) if step.kind is StepKind.TOOL and step.error is not None else step.text
-        return cls.model_validate({**step.model_dump(), "text": text, "passages": passages})
+        return cls.from_model(step, text=text, passages=passages)
 
 
 class PromptRunResponse(ResponseBody):
     """A run, without its steps."""
 
-    run_id: str
+    run_id: str = Field(validation_alias="id")
     prompt_id: str
     version: int
     document_id: str | None = Field(description="Null: it was run on a text")
@@ -136,9 +130,9 @@ class PromptRunResponse(ResponseBody):
     ended_at: Moment | None
 
     @classmethod
-    def of(cls, run: PromptRun) -> "PromptRunResponse":
-        """From the stored shape."""
-        return cls.model_validate(_run_fields(run))
+    def from_run(cls, run: PromptRun, **values: object) -> Self:
+        """Build the response; `values` are the fields that a run does not have as they are."""
+        return cls.from_model(run, answer=_answer(run.answer, is_structured=run.is_structured), **values)
 
 
 class PromptRunDetail(PromptRunResponse):
@@ -149,30 +143,12 @@ class PromptRunDetail(PromptRunResponse):
 
     @classmethod
     def with_steps(cls, run: PromptRun, texts: CurrentTexts) -> "PromptRunDetail":
-        """From the stored shape."""
-        steps = [RunStepResponse.of(step, texts) for step in run.steps]
-        return cls.model_validate({**_run_fields(run), "input_text": run.input_text, "steps": steps})
+        """Build the response with every step."""
+        return cls.from_run(run, steps=[RunStepResponse.from_step(step, texts) for step in run.steps])
 
 
-def _run_fields(run: PromptRun) -> dict[str, object]:
-    answer = json.loads(run.answer) if run.answer is not None and run.is_structured else run.answer
-    return {
-        "run_id": run.id,
-        "prompt_id": run.prompt_id,
-        "version": run.version,
-        "document_id": run.document_id,
-        "is_automatic": run.is_automatic,
-        "status": run.status,
-        "model": run.model,
-        "answer": answer,
-        "usage": RunUsageResponse.of(run.usage),
-        "warnings": list(run.warnings),
-        "error": FailureResponse.of(run.error),
-        "has_erased_passages": run.has_erased_passages,
-        "created_at": run.created_at,
-        "started_at": run.started_at,
-        "ended_at": run.ended_at,
-    }
+def _answer(stored: str | None, *, is_structured: bool) -> JsonValue:
+    return json.loads(stored) if stored is not None and is_structured else stored
 
 
 class PromptRunsStarted(ResponseBody):
@@ -233,21 +209,14 @@ class PromptResultResponse(ResponseBody):
     updated_at: Moment
 
     @classmethod
-    def of(cls, result: PromptResult, texts: CurrentTexts) -> "PromptResultResponse":
-        """From the stored shape."""
-        fields = result.model_dump(include=set(cls.model_fields) - {"answer", "earlier"})
-        fields["is_current"] = texts.is_current(result.document_id, result.text_hash)
+    def from_result(cls, result: PromptResult, texts: CurrentTexts) -> "PromptResultResponse":
+        """Build the response; `texts` tells whether the document's text is still the same."""
         earlier = [
-            EarlierAnswerResponse(
-                answer=json.loads(item.answer) if item.is_structured else item.answer,
-                run_id=item.run_id,
-                is_edited=item.is_edited,
-                is_verified=item.is_verified,
-                replaced_at=item.replaced_at,
-            )
+            EarlierAnswerResponse.from_model(item, answer=_answer(item.answer, is_structured=item.is_structured))
             for item in result.earlier
         ]
-        return cls(**fields, answer=answer_of(result), earlier=earlier)
+        is_current = texts.is_current(result.document_id, result.text_hash)
+        return cls.from_model(result, answer=answer_of(result), earlier=earlier, is_current=is_current)
 
 
 class PromptResultList(ResponseBody):

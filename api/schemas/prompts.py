@@ -1,13 +1,13 @@
 """Wire shapes of prompts."""
 
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, JsonValue, StringConstraints
 
 from analytiq.assistants.prompts.answer_schemas import check_answer_schema
 from analytiq.models.prompt import DEFAULT_ITERATIONS, Prompt, PromptConfiguration, PromptVersion
-from analytiq.models.prompt_run import PromptRun, RunStatus
+from analytiq.models.prompt_run import RunStatus
 from analytiq.retrieval.filters.parser import parse_filter
 from api.schemas.documents import FailureResponse
 from api.schemas.llm_providers import ModelName
@@ -158,14 +158,9 @@ class PromptVersionResponse(ResponseBody):
     created_at: Moment
 
     @classmethod
-    def of(cls, version: PromptVersion) -> "PromptVersionResponse":
-        """From the stored shape."""
-        return cls(
-            prompt_id=version.prompt_id,
-            version=version.version,
-            created_at=version.created_at,
-            **_shown(version.configuration),
-        )
+    def from_version(cls, version: PromptVersion | Prompt, **values: object) -> Self:
+        """Build the response; `values` are the fields that the version does not have."""
+        return cls.from_model(version, **_shown(version.configuration), **values)
 
 
 class PromptResponse(PromptVersionResponse):
@@ -175,22 +170,15 @@ class PromptResponse(PromptVersionResponse):
     updated_at: Moment
 
     @classmethod
-    def of_prompt(cls, prompt: Prompt) -> "PromptResponse":
-        """From the stored shape."""
-        return cls(
-            prompt_id=prompt.id,
-            name=prompt.name,
-            version=prompt.version,
-            created_at=prompt.created_at,
-            updated_at=prompt.updated_at,
-            **_shown(prompt.configuration),
-        )
+    def from_prompt(cls, prompt: Prompt, **values: object) -> Self:
+        """Build the response; `values` are the fields that the prompt does not have."""
+        return cls.from_version(prompt, prompt_id=prompt.id, **values)
 
 
 class LastRunResponse(ResponseBody):
     """A run in short."""
 
-    run_id: str
+    run_id: str = Field(validation_alias="id")
     version: int
     status: RunStatus
     error: FailureResponse | None
@@ -198,33 +186,12 @@ class LastRunResponse(ResponseBody):
     started_at: Moment | None
     ended_at: Moment | None
 
-    @classmethod
-    def of(cls, run: PromptRun | None) -> "LastRunResponse | None":
-        """From the stored shape."""
-        if run is None:
-            return None
-        return cls(
-            run_id=run.id,
-            version=run.version,
-            status=run.status,
-            error=FailureResponse.of(run.error),
-            created_at=run.created_at,
-            started_at=run.started_at,
-            ended_at=run.ended_at,
-        )
-
 
 class ListedPromptResponse(PromptResponse):
     """A prompt of a list, with what `include` asks for."""
 
     kb_name: str | None = Field(description="Null: not asked for, no knowledge base, or one that is gone")
     last_run: LastRunResponse | None = Field(description="Null: not asked for, or it was never run")
-
-    @classmethod
-    def listed(cls, prompt: Prompt, *, kb_name: str | None, last_run: PromptRun | None) -> "ListedPromptResponse":
-        """From the stored shapes."""
-        fields = PromptResponse.of_prompt(prompt).model_dump()
-        return cls(**fields, kb_name=kb_name, last_run=LastRunResponse.of(last_run))
 
 
 def _shown(configuration: PromptConfiguration) -> dict[str, Any]:

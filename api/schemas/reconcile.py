@@ -2,7 +2,7 @@
 
 from pydantic import ConfigDict, Field
 
-from analytiq.models.reconciliation import Depth, DriftKind, FoundDrift, ReconciliationRun, RunState
+from analytiq.models.reconciliation import Depth, DriftKind, RunState
 from api.schemas.documents import FailureResponse, ProgressResponse
 from api.schemas.wire import Moment, RequestBody, ResponseBody
 
@@ -34,11 +34,6 @@ class DriftResponse(ResponseBody):
     document_name: str | None
     detail: str | None
 
-    @classmethod
-    def of(cls, found: FoundDrift) -> "DriftResponse":
-        """From the stored shape."""
-        return cls.model_validate(found.model_dump(exclude={"organization_id"}))
-
 
 class ReconcileRunResponse(ResponseBody):
     """A run: `counts` says how much of each kind was found, `repairs` for how much a repair was asked or made.
@@ -46,11 +41,11 @@ class ReconcileRunResponse(ResponseBody):
     Jobs do most repairs; a run is done when it has asked for them.
     """
 
-    run_id: str
+    run_id: str = Field(validation_alias="id")
     kb_id: str | None = Field(description="None: all of the organization's")
     depth: Depth
-    dry_run: bool
-    rebuild_cache: bool
+    dry_run: bool = Field(validation_alias="is_dry")
+    rebuild_cache: bool = Field(validation_alias="rebuilds_cache")
     state: RunState
     progress: ProgressResponse | None
     counts: dict[str, int]
@@ -64,37 +59,12 @@ class ReconcileRunResponse(ResponseBody):
     ended_at: Moment | None
     expires_at: Moment
 
-    @classmethod
-    def of(cls, run: ReconciliationRun) -> "ReconcileRunResponse":
-        """From the stored shape."""
-        return cls.model_validate(_fields(run))
-
 
 class ReconcileReport(ReconcileRunResponse):
     """A run, and what it found: up to 20 of each kind by name; `more` says how many of a kind are not named."""
 
-    drift: list[DriftResponse]
+    drift: list[DriftResponse] = Field(validation_alias="examples")
     more: dict[str, int]
-
-    @classmethod
-    def with_drift(cls, run: ReconciliationRun) -> "ReconcileReport":
-        """From the stored shape."""
-        drift = [DriftResponse.of(found) for found in run.examples]
-        return cls.model_validate({**_fields(run), "drift": drift, "more": run.more})
-
-
-def _fields(run: ReconciliationRun) -> dict[str, object]:
-    shown = run.model_dump(
-        exclude={"id", "organization_id", "is_dry", "rebuilds_cache", "is_asked", "position", "examples"}
-    )
-    return {
-        **shown,
-        "run_id": run.id,
-        "dry_run": run.is_dry,
-        "rebuild_cache": run.rebuilds_cache,
-        "progress": ProgressResponse(**run.progress.model_dump()) if run.progress else None,
-        "error": FailureResponse.of(run.error),
-    }
 
 
 class ReconcileRunList(ResponseBody):

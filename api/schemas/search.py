@@ -8,18 +8,14 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue
 
 from analytiq.retrieval.filters.parser import combine
-from analytiq.retrieval.pipeline.explain import Explanation, Stage
+from analytiq.retrieval.pipeline.explain import Stage
 from analytiq.retrieval.pipeline.request import (
     Fusion,
-    HitScores,
     Mode,
     Preset,
     SearchRequest,
-    SearchResponse,
-    SearchResult,
     Turn,
 )
-from analytiq.retrieval.pipeline.weights import Weights
 from api.schemas.wire import ModelName, RequestBody, ResponseBody
 
 
@@ -147,27 +143,23 @@ class ExplainBody(SearchBody):
     document_id: str
 
 
+def _to_places(places: int) -> AfterValidator:
+    return AfterValidator(lambda value: round(value, places))
+
+
+Score = Annotated[float, _to_places(6)]
+Weight = Annotated[float, _to_places(3)]
+
+
 class Scores(ResponseBody):
     """How a passage came to its place; ranks count from 1, and null is a leg or a step that it did not go through."""
 
-    vector: float | None = Field(description="(1 + cosine) / 2")
+    vector: Score | None = Field(description="(1 + cosine) / 2")
     vector_rank: int | None
-    lexical: float | None = Field(description="BM25")
+    lexical: Score | None = Field(description="BM25")
     lexical_rank: int | None
-    fused: float | None = Field(description="What the order goes by before reranking")
-    rerank: float | None
-
-    @classmethod
-    def of(cls, scores: HitScores) -> "Scores":
-        """From the library's shape."""
-        return cls(
-            vector=_rounded(scores.vector),
-            vector_rank=scores.vector_rank,
-            lexical=_rounded(scores.lexical),
-            lexical_rank=scores.lexical_rank,
-            fused=_rounded(scores.fused),
-            rerank=_rounded(scores.rerank),
-        )
+    fused: Score | None = Field(description="What the order goes by before reranking")
+    rerank: Score | None
 
 
 class SearchResultResponse(ResponseBody):
@@ -180,7 +172,7 @@ class SearchResultResponse(ResponseBody):
     content: str
     source: str = Field(description="The document's name")
     document_id: str
-    relevance: float = Field(description="From 0 to 1: the reranker's, else (1 + cosine) / 2, else by the words")
+    relevance: Score = Field(description="From 0 to 1: the reranker's, else (1 + cosine) / 2, else by the words")
     chunk_index: int
     is_matched: bool = Field(description="false for a neighbour of a match")
     first_page: int
@@ -193,28 +185,6 @@ class SearchResultResponse(ResponseBody):
     highlights: list[tuple[int, int]] = Field(description="[start, end) within `content`")
     excerpt: str | None = Field(description="The sentences that answer, where `compress` was asked for")
     text_hash: str | None = Field(description="As `GET /documents/{document_id}/text` tells it")
-
-    @classmethod
-    def of(cls, result: SearchResult) -> "SearchResultResponse":
-        """From the library's shape."""
-        return cls(
-            content=result.content,
-            source=result.source,
-            document_id=result.document_id,
-            relevance=round(result.relevance, 6),
-            chunk_index=result.chunk_index,
-            is_matched=result.is_matched,
-            first_page=result.first_page,
-            last_page=result.last_page,
-            start=result.start,
-            end=result.end,
-            kb_id=result.kb_id,
-            scores=Scores.of(result.scores),
-            matched_terms=list(result.matched_terms),
-            highlights=list(result.highlights),
-            excerpt=result.excerpt,
-            text_hash=result.text_hash,
-        )
 
 
 class DegradationResponse(ResponseBody):
@@ -241,16 +211,9 @@ class SearchStatistics(ResponseBody):
 class WeightsResponse(ResponseBody):
     """How much each leg of a hybrid search counts, and why."""
 
-    vector: float
-    lexical: float
+    vector: Weight
+    lexical: Weight
     reason: str
-
-    @classmethod
-    def of(cls, weights: Weights | None) -> "WeightsResponse | None":
-        """From the library's shape."""
-        if weights is None:
-            return None
-        return cls(vector=round(weights.vector, 3), lexical=round(weights.lexical, 3), reason=weights.reason)
 
 
 class SourceResponse(ResponseBody):
@@ -260,10 +223,6 @@ class SourceResponse(ResponseBody):
     source: str
     chunk_count: int
     average_relevance: float
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 6)
 
 
 class SearchAnswer(ResponseBody):
@@ -285,27 +244,6 @@ class SearchAnswer(ResponseBody):
     sources: list[SourceResponse]
     weights: WeightsResponse | None = Field(description="Of the two legs; null where one found everything")
 
-    @classmethod
-    def of(cls, body: SearchBody, response: SearchResponse) -> "SearchAnswer":
-        """From the library's shape."""
-        return cls(
-            results=[SearchResultResponse.of(result) for result in response.results],
-            query=body.query,
-            total_count=response.total_count,
-            total_count_is_at_least=response.total_count_is_at_least,
-            has_more=response.has_more,
-            searched_chunk_count=response.searched_chunk_count,
-            skip=body.skip,
-            top_k=body.top_k,
-            timings_ms=response.timings_ms,
-            mode=response.mode,
-            degraded=[DegradationResponse.model_validate(item, from_attributes=True) for item in response.degraded],
-            statistics=SearchStatistics.model_validate(response.statistics, from_attributes=True),
-            generated_queries=list(response.generated_queries),
-            sources=[SourceResponse.model_validate(item, from_attributes=True) for item in response.sources],
-            weights=WeightsResponse.of(response.weights),
-        )
-
 
 class JudgementResponse(ResponseBody):
     """Whether the document passed a stage, in words."""
@@ -322,21 +260,7 @@ class ExplanationResponse(ResponseBody):
     document_name: str
     is_found: bool
     place: int | None = Field(description="Of its best chunk among all that were found, from 1")
-    stages: list[JudgementResponse]
+    stages: list[JudgementResponse] = Field(validation_alias="judgements")
     passages: list[SearchResultResponse]
     degraded: list[DegradationResponse]
     weights: WeightsResponse | None = Field(description="Of the two legs; null where one found everything")
-
-    @classmethod
-    def of(cls, explanation: Explanation) -> "ExplanationResponse":
-        """From the library's shape."""
-        return cls(
-            document_id=explanation.document_id,
-            document_name=explanation.document_name,
-            is_found=explanation.is_found,
-            place=explanation.place,
-            stages=[JudgementResponse.model_validate(item, from_attributes=True) for item in explanation.judgements],
-            passages=[SearchResultResponse.of(passage) for passage in explanation.passages],
-            degraded=[DegradationResponse.model_validate(item, from_attributes=True) for item in explanation.degraded],
-            weights=WeightsResponse.of(explanation.weights),
-        )

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from analytiq.models.tag import Tag
 from api.schemas.wire import NO_CONTROLS, NO_NUL, Moment, RequestBody, ResponseBody
 
 TagName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), NO_CONTROLS]
@@ -38,24 +37,12 @@ class TagUpdate(RequestBody):
 class TagResponse(ResponseBody):
     """A tag."""
 
-    tag_id: str
+    tag_id: str = Field(validation_alias="id")
     name: str
     color: str
     description: str
     created_at: Moment
     updated_at: Moment
-
-    @classmethod
-    def of(cls, tag: Tag) -> "TagResponse":
-        """From the stored shape."""
-        return cls(
-            tag_id=tag.id,
-            name=tag.name,
-            color=tag.color,
-            description=tag.description,
-            created_at=tag.created_at,
-            updated_at=tag.updated_at,
-        )
 
 
 class TagList(ResponseBody):

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from analytiq.models.llm_usage import LlmUsageTotal
-from analytiq.models.quota import SpuAccount
 from analytiq.models.usage import DailyUsage, UsageTotal
 from api.schemas.wire import ResponseBody
 
@@ -34,20 +33,18 @@ class UsageAnswer(ResponseBody):
     items: list[UsageItem]
 
     @classmethod
-    def of(cls, totals: list[UsageTotal]) -> "UsageAnswer":
-        """From the library's shape."""
+    def from_totals(cls, totals: list[UsageTotal]) -> "UsageAnswer":
+        """Build the response, with the sums over all items."""
         by_operation: dict[str, int] = {}
         for total in totals:
             name = total.operation.value
             by_operation[name] = by_operation.get(name, 0) + total.spus
-        return cls(
+        return cls.from_model(
             total_spus=sum(by_operation.values()),
             total_saved_spus=sum(total.saved_spus for total in totals),
             total_unconfirmed_spus=sum(total.unconfirmed_spus for total in totals),
             by_operation=by_operation,
-            items=[
-                UsageItem.model_validate({**total.model_dump(), "operation": total.operation.value}) for total in totals
-            ],
+            items=totals,
         )
 
 
@@ -70,39 +67,26 @@ class UsageDayResponse(ResponseBody):
 class DailyUsageAnswer(ResponseBody):
     """SPUs by day and group. Days without a charge are left out."""
 
-    total_spus: int
-    total_saved_spus: int
-    total_unconfirmed_spus: int
+    total_spus: int = Field(validation_alias="spus")
+    total_saved_spus: int = Field(validation_alias="saved_spus")
+    total_unconfirmed_spus: int = Field(validation_alias="unconfirmed_spus")
     groups: list[UsageGroupResponse] = Field(description="Those with most SPUs, largest first")
     days: list[UsageDayResponse]
 
     @classmethod
-    def of(cls, usage: DailyUsage, names: Mapping[str, str]) -> "DailyUsageAnswer":
-        """From the library's shapes; `names` of knowledge bases."""
-        return cls(
-            total_spus=usage.spus,
-            total_saved_spus=usage.saved_spus,
-            total_unconfirmed_spus=usage.unconfirmed_spus,
-            groups=[
-                UsageGroupResponse(id=group.id, name=names.get(group.id or ""), spus=group.spus)
-                for group in usage.groups
-            ],
-            days=[UsageDayResponse(day=day.day, spus=list(day.spus), other_spus=day.other_spus) for day in usage.days],
-        )
+    def from_usage(cls, usage: DailyUsage, names: Mapping[str, str]) -> "DailyUsageAnswer":
+        """Build the response; `names` are those of knowledge bases."""
+        groups = [UsageGroupResponse.from_model(group, name=names.get(group.id or "")) for group in usage.groups]
+        return cls.from_model(usage, groups=groups)
 
 
 class QuotaAnswer(ResponseBody):
     """The organization's SPUs."""
 
     quota: int | None = Field(description="In all, those used included; null: unlimited")
-    used_spus: int
-    reserved_spus: int = Field(description="Kept for calls under way")
-    left_spus: int | None = Field(description="May still be reserved; null: unlimited")
-
-    @classmethod
-    def of(cls, account: SpuAccount) -> "QuotaAnswer":
-        """From the stored shape."""
-        return cls(quota=account.quota, used_spus=account.used, reserved_spus=account.reserved, left_spus=account.left)
+    used_spus: int = Field(validation_alias="used")
+    reserved_spus: int = Field(validation_alias="reserved", description="Kept for calls under way")
+    left_spus: int | None = Field(validation_alias="left", description="May still be reserved; null: unlimited")
 
 
 class LlmUsageItem(ResponseBody):
@@ -129,19 +113,16 @@ class LlmUsageAnswer(ResponseBody):
     items: list[LlmUsageItem]
 
     @classmethod
-    def of(cls, totals: list[LlmUsageTotal], names: Mapping[str, str]) -> "LlmUsageAnswer":
-        """From the library's shapes; `names` of knowledge bases."""
+    def from_totals(cls, totals: list[LlmUsageTotal], names: Mapping[str, str]) -> "LlmUsageAnswer":
+        """Build the response, with the sums over all items; `names` are those of knowledge bases."""
         by_kb: dict[str, float] = {}
         for total in totals:
             if total.kb_id is not None:
                 by_kb[total.kb_id] = by_kb.get(total.kb_id, 0.0) + total.cost_usd
-        return cls(
+        return cls.from_model(
             total_calls=sum(total.calls for total in totals),
             total_cost_usd=sum(total.cost_usd for total in totals),
             cost_usd_by_kb=by_kb,
-            kb_names=dict(names),
-            items=[
-                LlmUsageItem.model_validate({**total.model_dump(), "operation": total.operation.value})
-                for total in totals
-            ],
+            kb_names=names,
+            items=totals,
         )

@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Self, cast
 
 from pydantic import (
     AfterValidator,
@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic_core import CoreSchema
 
 from analytiq.inference.providers.model_names import LONGEST_MODEL_NAME, is_model_name
-from analytiq.models.maker import Maker, MakerKind
+from analytiq.models.maker import MakerKind
 
 LARGEST_INTEGER = 2**53 - 1
 """The largest that every reader of JSON holds exactly (RFC 7493); MongoDB holds 64 bits."""
@@ -111,10 +111,37 @@ ModelName = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_MO
 """A model as a call names it; never an address."""
 
 
-class ResponseBody(BaseModel):
-    """A body that we answer."""
+class _Sources:
+    """Values by name, and objects that are asked in order for every other name."""
 
-    model_config = ConfigDict(frozen=True)
+    def __init__(self, objects: tuple[object, ...], values: dict[str, object]) -> None:
+        self._objects = objects
+        self._values = values
+
+    def __getattr__(self, name: str) -> object:
+        if name in self._values:
+            return self._values[name]
+        for item in self._objects:
+            try:
+                return getattr(item, name)
+            except AttributeError:
+                continue
+        raise AttributeError(name)
+
+
+class ResponseBody(BaseModel):
+    """A body of an answer."""
+
+    model_config = ConfigDict(frozen=True, from_attributes=True, validate_by_name=True, validate_by_alias=True)
+
+    @classmethod
+    def from_model(cls, *models: object, **values: object) -> Self:
+        """Build the response from objects of the library.
+
+        A field's value is the one in `values`, else the attribute of the first object that has it. The attribute has
+        the field's name, or its `validation_alias`.
+        """
+        return cls.model_validate(_Sources(models, values))
 
 
 def _rfc3339(moment: datetime) -> str:
@@ -131,11 +158,6 @@ class MadeBy(ResponseBody):
     kind: MakerKind
     id: str | None = Field(description="Of the person or the access token; null for the command line")
     name: str = Field(description="As it was then")
-
-    @classmethod
-    def of(cls, maker: Maker | None) -> "MadeBy | None":
-        """From the stored shape."""
-        return None if maker is None else cls(kind=maker.kind, id=maker.id, name=maker.name)
 
 
 class Problem(ResponseBody):

@@ -10,6 +10,7 @@ import pytest
 
 from analytiq.telemetry import metrics
 from api.openapi import schema_text
+from api.reference import PAGE, page_with_operations
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "reference" / "openapi.json"
 METHODS = {"get", "put", "post", "delete"}
@@ -68,6 +69,11 @@ def test_committed_schema_is_the_one_that_is_served() -> None:
     assert COMMITTED.read_text(encoding="utf-8") == schema_text(), (
         "the API changed: run `python -m api.openapi > docs/reference/openapi.json`, and tell users in CHANGELOG.md"
     )
+
+
+def test_page_lists_the_operations_of_the_schema() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == page_with_operations(page), "the API changed: run `python -m api.reference`"
 
 
 def test_schema_is_the_same_at_every_call() -> None:

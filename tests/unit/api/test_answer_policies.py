@@ -14,8 +14,8 @@ from api.requests import POLICY, RequestContext
 HEADER = POLICY[0].decode()
 
 
-async def _events() -> AsyncGenerator[str]:
-    yield "data: x\n\n"
+async def _events() -> AsyncGenerator[bytes]:
+    yield b"data: x\n\n"
 
 
 async def stream(_: Request) -> Response:

@@ -4,8 +4,8 @@ import pytest
 from fastapi import APIRouter
 
 from analytiq.models.account import Permission, Role, TokenScope
+from api.api_route import ApiRoute
 from api.application import check_routes
-from api.idempotency import IdempotentRoute
 
 
 def nothing() -> None:
@@ -13,7 +13,7 @@ def nothing() -> None:
 
 
 def test_operation_without_a_rule_keeps_the_api_from_starting() -> None:
-    router = APIRouter(route_class=IdempotentRoute)
+    router = APIRouter(route_class=ApiRoute)
     router.add_api_route("/things", nothing, operation_id="make_things", methods=["POST"])
     with pytest.raises(RuntimeError, match="make_things"):
         check_routes(router)
@@ -22,7 +22,7 @@ def test_operation_without_a_rule_keeps_the_api_from_starting() -> None:
 def test_operation_that_would_not_be_audited_keeps_the_api_from_starting() -> None:
     router = APIRouter()
     router.add_api_route("/tags", nothing, operation_id="list_tags")
-    with pytest.raises(RuntimeError, match="IdempotentRoute"):
+    with pytest.raises(RuntimeError, match="ApiRoute"):
         check_routes(router)
 
 

@@ -13,7 +13,9 @@ from starlette.responses import StreamingResponse
 from analytiq import errors
 from analytiq.errors import AnalytiqError, FieldError, InvalidInputError, RateLimitedError
 from api import problems
+from api.application import create_app
 from api.field_path import field_path, reason_of
+from api.openapi import never_opened
 from api.requests import MAX_BODY_BYTES, RequestContext
 
 
@@ -201,13 +203,31 @@ def test_reason_is_a_sentence_without_the_validators_own_words() -> None:
 async def test_path_that_leads_nowhere_is_named_with_where_paths_are_listed(client: httpx.AsyncClient) -> None:
     answer = await client.delete("/nowhere")
     assert answer.status_code == 404
-    assert answer.json()["detail"] == "DELETE /nowhere leads nowhere; /openapi.json lists every path"
+    assert answer.json()["detail"] == "Nothing is at /nowhere. All paths are listed at /openapi.json."
 
 
 async def test_method_that_a_path_does_not_take_is_told_which_it_takes(client: httpx.AsyncClient) -> None:
     answer = await client.get("/take")
     assert answer.status_code == 405
-    assert answer.json()["detail"] == "/take does not take GET, but POST"
+    assert answer.json()["detail"] == "GET is not allowed at /take. Allowed: POST."
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/v0/orgs/o/chat/threads/t", "GET, PUT, DELETE"),
+        ("/v0/orgs/o/tags", "GET, POST"),
+        ("/v0/auth/session", "GET"),
+        ("/health", "GET"),
+    ],
+)
+async def test_every_method_that_a_path_takes_is_named_of_whichever_route(path: str, allowed: str) -> None:
+    transport = httpx.ASGITransport(create_app(never_opened))
+    async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as client:
+        answer = await client.patch(path)
+    assert answer.status_code == 405
+    assert answer.headers["Allow"] == allowed
+    assert answer.json()["detail"] == f"PATCH is not allowed at {path}. Allowed: {allowed}."
 
 
 def test_length_of_a_list_is_told_without_how_it_was_checked() -> None:
