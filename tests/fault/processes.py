@@ -135,18 +135,26 @@ class Nursery:
 class Processes:
     """Starts processes on one database, and ends them all."""
 
-    def __init__(self, nursery: Nursery, directory: Path, environment: dict[str, str]) -> None:
+    def __init__(
+        self, nursery: Nursery, directory: Path, environment: dict[str, str], *, constants: dict[str, Any]
+    ) -> None:
         self._nursery = nursery
         self._directory = directory
         self._environment = environment
+        self._constants = constants
         self._started: list[Process] = []
 
     def worker(
-        self, *faults: Fault, concurrency: int = 4, clock_seconds: float = 0.0, settings: dict[str, str] | None = None
+        self,
+        *faults: Fault,
+        concurrency: int = 4,
+        clock_seconds: float = 0.0,
+        settings: dict[str, str] | None = None,
+        constants: dict[str, Any] | None = None,
     ) -> Process:
         """A worker; `settings` are environment variables beside the usual ones."""
         environment = {**self._environment, "ANALYTIQ_WORKER__CONCURRENCY": str(concurrency), **(settings or {})}
-        return self._start(environment, faults, clock_seconds=clock_seconds)
+        return self._start(environment, faults, clock_seconds=clock_seconds, constants=constants or {})
 
     def reconciler(
         self, *faults: Fault, settings: dict[str, str] | None = None, constants: dict[str, Any] | None = None
@@ -167,10 +175,18 @@ class Processes:
         """A process that makes one call, as the API does."""
         return self._start(self._environment, faults, call=(name, organization_id, arguments), constants=constants)
 
-    def _start(self, environment: dict[str, str], faults: Sequence[Fault], **orders: Any) -> Process:
+    def _start(
+        self, environment: dict[str, str], faults: Sequence[Fault], *, constants: dict[str, Any], **orders: Any
+    ) -> Process:
         directory = self._directory / f"process-{len(self._started)}"
         process = self._nursery.fork(
-            Orders(directory=str(directory), environment=environment, faults=list(faults), **orders)
+            Orders(
+                directory=str(directory),
+                environment=environment,
+                faults=list(faults),
+                constants={**self._constants, **constants},
+                **orders,
+            )
         )
         self._started.append(process)
         return process

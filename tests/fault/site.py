@@ -113,9 +113,9 @@ async def open_site(
         "ANALYTIQ_SECRET_KEY": secret_key.get_secret_value(),
         "ANALYTIQ_DATA_DIR": str(directory),
         "ANALYTIQ_QUEUE__LEASE_SECONDS": str(LEASE_SECONDS),
-        "ANALYTIQ_EMBEDDING__CLAIM_LEASE_SECONDS": str(LEASE_SECONDS),
         "ANALYTIQ_QUEUE__POLL_SECONDS": "0.1",
         "ANALYTIQ_INDEXING__SWEEP_DELAY_SECONDS": str(SWEEP_DELAY_SECONDS),
     }
-    with Processes(nursery, directory, environment).all_ended() as processes:
+    constants = {"analytiq.inference.embedding.service.CLAIM_LEASE_SECONDS": LEASE_SECONDS}
+    with Processes(nursery, directory, environment, constants=constants).all_ended() as processes:
         yield Site(await new_tenant(services), connection, processes, embedding_server)

@@ -37,10 +37,10 @@ DEADLY = (
 )
 SETTINGS = {
     "ANALYTIQ_EMBEDDING__BATCH_SIZE": "8",
-    "ANALYTIQ_INDEXING__STAGE_BATCH_SIZE": "20",
     # So many deaths in a row are no fault of the job.
     "ANALYTIQ_QUEUE__MAX_WORKER_DEATHS": "1000",
 }
+CONSTANTS = {"analytiq.ingestion.indexing.staging.STAGE_BATCH_SIZE": 20}
 
 
 @dataclass(slots=True)
@@ -99,7 +99,7 @@ class Round:
             [Fault(self.chance.choice(DEADLY), nth=self.chance.randint(1, 5))] if self.chance.random() < 0.7 else []
         )
         if sum(not worker.has_ended for worker in self.workers) < 3:
-            self.workers.append(self.site.processes.worker(*faults, settings=SETTINGS))
+            self.workers.append(self.site.processes.worker(*faults, settings=SETTINGS, constants=CONSTANTS))
 
     async def kill_worker(self) -> None:
         living = [worker for worker in self.workers if not worker.has_ended]
@@ -127,8 +127,8 @@ async def test_books_balance_at_every_moment_of_any_life(site: Site, seed: int) 
         await life.next_step()()
     for tenant in tenants:
         await tenant.services.tenancy.metering.set_quota(tenant.id, None)
-    site.processes.worker(settings=SETTINGS)
-    site.processes.worker(settings=SETTINGS)
+    site.processes.worker(settings=SETTINGS, constants=CONSTANTS)
+    site.processes.worker(settings=SETTINGS, constants=CONSTANTS)
     await site.mend()
     await invariants.books_balance(site)
     await life.look()

@@ -49,12 +49,15 @@ async def test_worker_killed_in_the_middle_of_embedding_embeds_nothing_again(sit
     kb = await site.tenant.knowledge_base()
     await site.tenant.drain()
     document = (await site.tenant.upload("a.txt", prose("whales", 40))).document
-    batches = {"ANALYTIQ_EMBEDDING__BATCH_SIZE": "10", "ANALYTIQ_INDEXING__STAGE_BATCH_SIZE": "10"}
-    dying = site.processes.worker(Fault("indexing.window_embedded", nth=3), settings=batches)
+    settings, constants = (
+        {"ANALYTIQ_EMBEDDING__BATCH_SIZE": "10"},
+        {"analytiq.ingestion.indexing.staging.STAGE_BATCH_SIZE": 10},
+    )
+    dying = site.processes.worker(Fault("indexing.window_embedded", nth=3), settings=settings, constants=constants)
     await dying.reach("indexing.window_embedded")
     await dying.end()
     assert embedded(site) == (30, 30)
-    site.processes.worker(settings=batches)
+    site.processes.worker(settings=settings, constants=constants)
     await site.mend()
     assert embedded(site) == (40, 40)
     await invariants.hold(site, {kb.id: {document.id: prose("whales", 40)}})
@@ -170,7 +173,7 @@ async def test_write_that_fails_in_the_middle_of_staging_shows_no_part_of_the_do
         await fail_inserts(site, kb, {"skip": 2}, STAGE_FAILURES[failure])
         async with reader.reading():
             await site.tenant.replace("a.txt", prose("birds", 20))
-            site.processes.worker(settings={"ANALYTIQ_INDEXING__STAGE_BATCH_SIZE": "5"})
+            site.processes.worker(constants={"analytiq.ingestion.indexing.staging.STAGE_BATCH_SIZE": 5})
 
             async def has_failed() -> bool:
                 return any(job["kind"] == "sync" and job.get("error") is not None for job in await site.jobs())

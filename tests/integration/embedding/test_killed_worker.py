@@ -39,7 +39,6 @@ async def test_killed_worker_costs_no_embedding_twice(
         "ANALYTIQ_SECRET_KEY": secret_key.get_secret_value(),
         "ANALYTIQ_DATA_DIR": str(tmp_path),
         "ANALYTIQ_EMBEDDING__BATCH_SIZE": "50",
-        "ANALYTIQ_INDEXING__STAGE_BATCH_SIZE": "50",
         "ANALYTIQ_QUEUE__LEASE_SECONDS": "2",
     }
     worker = await asyncio.create_subprocess_exec(
