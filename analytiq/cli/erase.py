@@ -214,7 +214,7 @@ def _erase_documents(
         known = await TagRepository(connection).ids_of_names(organization_id, tags)
         for name in tags:
             if name not in known:
-                raise NotFoundError(f"the organization {organization_id} has no tag named {name!r}")
+                raise NotFoundError(f"The organization {organization_id} has no tag named {name!r}.")
         selection = DocumentSelection(
             document_ids=tuple(document_ids),
             tag_ids=tuple(known[name] for name in tags),
@@ -377,7 +377,7 @@ def _pair(item: str) -> tuple[str, str | int | float | bool]:
     """`key=value`; a value that is a number or true/false is one."""
     name, separator, text = item.partition("=")
     if not separator or not name:
-        raise InvalidInputError.of_field("--metadata", f"{item!r} is no KEY=VALUE")
+        raise InvalidInputError.of_field("--metadata", f"{item!r} is not of the form KEY=VALUE.")
     try:
         value = json.loads(text)
     except ValueError:

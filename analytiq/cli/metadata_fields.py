@@ -48,7 +48,9 @@ def drop(
     with api_client(data_dir) as client:
         fields = client.metadata_fields()
         if unknown := [each for each in name if each not in fields]:
-            raise InvalidInputError(f"not declared: {', '.join(unknown)}; `analytiq fields list` shows what is")
+            raise InvalidInputError(
+                f"Undeclared fields: {', '.join(unknown)}. List the declared ones with `analytiq fields list`."
+            )
         _put(client, {each: kind for each, kind in fields.items() if each not in name}, None)
 
 
@@ -65,4 +67,4 @@ def _declared(item: str) -> tuple[str, FieldType]:
         return name, FieldType(kind)
     except ValueError as error:
         known = ", ".join(FieldType)
-        raise InvalidInputError(f"{item!r} is no NAME=TYPE; the types are {known}") from error
+        raise InvalidInputError(f"{item!r} is not of the form NAME=TYPE. The types are {known}.") from error

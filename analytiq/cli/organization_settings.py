@@ -104,7 +104,7 @@ def changed_limits(
     """
     if requests_per_minute is None and tokens_per_minute is None and documents_per_minute is None:
         raise InvalidInputError(
-            "say what to change: --requests-per-minute, --tokens-per-minute or --documents-per-minute"
+            "Name a limit to change: --requests-per-minute, --tokens-per-minute or --documents-per-minute."
         )
     if model is None:
         return now.model_copy(
@@ -115,7 +115,7 @@ def changed_limits(
             }
         )
     if documents_per_minute is not None:
-        raise InvalidInputError("a model has no limit of documents: leave out --model, or --documents-per-minute")
+        raise InvalidInputError("A model has no limit of documents. Leave out --model or --documents-per-minute.")
     before = next((limit for limit in now.models if limit.model == model), ModelRateLimit(model=model))
     after = ModelRateLimit(
         model=model,

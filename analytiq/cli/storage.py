@@ -81,7 +81,7 @@ def change(
 ) -> None:
     """Set a quota; None: it stays as it is, NO_QUOTA: unlimited."""
     if size is None and documents is None:
-        raise InvalidInputError("say what to change: --bytes, --documents, or both")
+        raise InvalidInputError("Name a limit to change: --bytes, --documents, or both.")
     wanted_bytes, wanted_documents = parsed_bytes(size), parsed_documents(documents)
 
     async def work(storage: Storage, found: str) -> StorageAccount:
@@ -111,9 +111,11 @@ def parsed_bytes(text: str | None) -> int | None:
     try:
         size = int(_BYTES.validate_python(text))
     except ValidationError as error:
-        raise InvalidInputError.of_field("--bytes", f"{text!r} is no size; say 10GB, 512MiB, or `none`") from error
+        raise InvalidInputError.of_field(
+            "--bytes", f"{text!r} is not a size. Write a size such as 10GB or 512MiB, or `none`."
+        ) from error
     if size < 0:
-        raise InvalidInputError.of_field("--bytes", "must not be negative")
+        raise InvalidInputError.of_field("--bytes", "Must be 0 or more.")
     return size
 
 
@@ -126,7 +128,9 @@ def parsed_documents(text: str | None) -> int | None:
     if text is None or text == NO_QUOTA:
         return None
     if not text.isdecimal():
-        raise InvalidInputError.of_field("--documents", f"{text!r} is no number; say 1000, or `none`")
+        raise InvalidInputError.of_field(
+            "--documents", f"{text!r} is not a number. Write a number such as 1000, or `none`."
+        )
     return int(text)
 
 

@@ -247,7 +247,7 @@ async def _note_of_user(connection: MongoConnection, settings: Settings, user: U
 async def _user(connection: MongoConnection, email: str) -> User:
     user = await UserRepository(connection).with_email(normalize(email))
     if user is None:
-        raise NotFoundError(f"nobody signs in as {email!r}; `analytiq user list` shows who does")
+        raise NotFoundError(f"No account has the address {email!r}. List the accounts with `analytiq user list`.")
     return user
 
 

@@ -153,8 +153,8 @@ class PromptCalls(Connection):
                 return [over[run_id] for run_id in run_ids]
             if time.monotonic() > deadline:
                 raise TransientError(
-                    f"{len(set(run_ids)) - len(over)} runs are not over after {timeout_seconds:g} s; they go on, and"
-                    " `prompt_run` tells how far they are"
+                    f"{len(set(run_ids)) - len(over)} runs have not ended after {timeout_seconds:g} s. They"
+                    " continue. Read their state with `prompt_run`."
                 )
             time.sleep(pause)
             pause = min(pause * 1.5, LONGEST_POLL_SECONDS)

@@ -50,6 +50,6 @@ class ReconcileCalls(Connection):
             if report.is_over:
                 return report
             if time.monotonic() + pause > deadline:
-                raise TransientError(f"the run {run_id} has not ended within {timeout_seconds:g} s; it goes on")
+                raise TransientError(f"The run {run_id} has not ended within {timeout_seconds:g} s. It continues.")
             time.sleep(pause)
             pause = min(SLOWEST_LOOK_SECONDS, pause * 1.5)

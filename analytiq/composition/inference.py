@@ -117,8 +117,8 @@ def new_vault(settings: Settings) -> Vault:
     """
     if settings.secret_key is None:
         raise InvalidInputError(
-            "ANALYTIQ_SECRET_KEY is not set; it encrypts the keys of embedding providers. Make one with"
-            " `analytiq secret-key`, keep it safe, and give the same one to every process",
+            "ANALYTIQ_SECRET_KEY is not set. It encrypts the keys of embedding providers. Make one with `analytiq"
+            " secret-key`, keep it safe, and give the same one to every process.",
             code="secret_key_missing",
         )
     return Vault(settings.secret_key, settings.old_secret_keys)

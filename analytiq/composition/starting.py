@@ -29,8 +29,8 @@ async def bootstrap(settings: Settings, *, follows_environment: bool = False) ->
     """
     if settings.mongo.uri is None:
         raise InvalidInputError(
-            "MONGODB_URI is not set; set it to a replica set's address, or run `analytiq up`, which brings a"
-            " database of its own",
+            "MONGODB_URI is not set. Set it to a replica set's address, or run `analytiq up`, which brings its"
+            " own database.",
             code="mongo_uri_missing",
         )
     if settings.extraction.isolation != "off":

@@ -57,7 +57,7 @@ def _require_allowed(using: list[Prompt], on_use: OnUse, *, what: str, code: str
     named = ", ".join(repr(prompt.name) for prompt in using[:NAMED_AT_MOST])
     more = f" and {len(using) - NAMED_AT_MOST} more" if len(using) > NAMED_AT_MOST else ""
     raise ConflictError(
-        f"the {what} is used by the prompts {named}{more}; change or delete them first, or send `on_use=detach`, which"
-        " makes a further version of each without it",
+        f"The {what} is used by the prompts {named}{more}. Change or delete them first, or send `on_use=detach`,"
+        " which makes a further version of each without it.",
         code=code,
     )

@@ -31,7 +31,9 @@ def read_file(path: str, folders: Sequence[Path]) -> tuple[str, bytes]:
         known = ", ".join(map(str, folders))
         raise InvalidInputError.of_field("path", f"{path!r} is no file in the folders that were opened: {known}")
     if found.stat().st_size > LARGEST_BYTES:
-        raise LimitExceededError(f"{found.name!r} is larger than {LARGEST_BYTES:,} bytes: use `analytiq ingest`")
+        raise LimitExceededError(
+            f"{found.name!r} is larger than {LARGEST_BYTES:,} bytes. Upload it with `analytiq ingest`."
+        )
     try:
         return found.name, found.read_bytes()
     except OSError as error:

@@ -61,7 +61,9 @@ class Tools:
         else:
             found, total = await self._knowledge_bases(None, skip=0, limit=MOST_KNOWLEDGE_BASES)
             if not found:
-                raise NotFoundError("there is no knowledge base yet: make one, and documents that share a tag with it")
+                raise NotFoundError(
+                    "There is no knowledge base yet. Create one, and documents that share a tag with it."
+                )
             if total > len(found):
                 notes.append(f"searched the newest {len(found)} of {total} knowledge bases; name one to search another")
             path, body["kb_ids"] = "/search", [item.kb_id for item in found]
@@ -101,9 +103,13 @@ class Tools:
             document = Document.model_validate_json(await self._api.get(path))
             if document.state != "extracted":
                 reason = document.error.detail if document.error else "ask again in a moment"
-                raise NotFoundError(f"the text of {document.document_name!r} is not there: {document.state}; {reason}")
+                raise NotFoundError(
+                    f"The text of {document.document_name!r} is not available: {document.state}. {reason}"
+                )
             if text.page_count:
-                raise InvalidInputError.of_field("first_page", f"the document has {text.page_count} pages")
+                raise InvalidInputError.of_field(
+                    "first_page", f"The document has {text.page_count} pages. Ask for one of them."
+                )
         return read(text, offset=offset)
 
     async def upload_document(
@@ -145,12 +151,12 @@ class Tools:
             return matching[0]
         if matching:
             ids = ", ".join(item.kb_id for item in matching)
-            raise InvalidInputError.of_field("knowledge_base", f"several have this name; name one by its id: {ids}")
+            raise InvalidInputError.of_field("knowledge_base", f"Several have this name. Name one by its id: {ids}.")
         if total > len(found):
             answer = await self._api.get(f"/knowledge-bases/{_segment(name_or_id, 'knowledge_base')}")
             return KnowledgeBase.model_validate_json(answer)
         known = ", ".join(repr(item.name) for item in found[:MOST_KNOWLEDGE_BASES])
-        raise NotFoundError(f"no knowledge base has the name or id {name_or_id!r}; there are: {known or 'none yet'}")
+        raise NotFoundError(f"No knowledge base has the name or id {name_or_id!r}. Known ones: {known or 'none yet'}.")
 
     async def _knowledge_bases(self, name: str | None, *, skip: int, limit: int) -> tuple[list[KnowledgeBase], int]:
         answer = _OBJECT.validate_json(
@@ -188,24 +194,26 @@ def decoded(text: str | None, base64_content: str | None) -> bytes:
         InvalidInputError: neither or both are given, or it is no base64.
     """
     if (text is None) == (base64_content is None):
-        raise InvalidInputError.of_field("text", "give either text, or content_base64 for a file that is no text")
+        raise InvalidInputError.of_field("text", "Give either text, or content_base64 for a binary file.")
     if text is not None:
         return text.encode()
     try:
         return base64.b64decode(base64_content or "", validate=True)
     except binascii.Error as error:
-        raise InvalidInputError.of_field("content_base64", "it is not base64") from error
+        raise InvalidInputError.of_field(
+            "content_base64", "The content is not base64. Encode the file's bytes as base64."
+        ) from error
 
 
 def _tag_id(names: Mapping[str, str], tag: str) -> str:
     for tag_id, name in names.items():
         if tag in (name, tag_id):
             return tag_id
-    raise NotFoundError(f"no tag has the name {tag!r}")
+    raise NotFoundError(f"No tag has the name {tag!r}. Create it, or use another.")
 
 
 def _segment(value: str, field: str) -> str:
     """Check an id given by a model, so that it cannot reach another route."""
     if not value.isalnum() or not value.isascii():
-        raise InvalidInputError.of_field(field, "ids have 24 hex digits; list what there is to find them")
+        raise InvalidInputError.of_field(field, "Ids have 24 hex digits. Find them by listing.")
     return value

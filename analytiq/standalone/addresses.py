@@ -40,11 +40,12 @@ def available_port(host: str, port: int) -> int:
             return int(probe.getsockname()[1])
     except socket.gaierror as error:
         raise InvalidInputError.of_field(
-            "--host", f"{host!r} is no address of this machine; 127.0.0.1 serves this machine, 0.0.0.0 all networks"
+            "--host",
+            f"{host!r} is not an address of this machine. 127.0.0.1 serves this machine, 0.0.0.0 all networks.",
         ) from error
     except PermissionError as error:
         raise InvalidInputError.of_field(
-            "--port", f"this user may not listen on {port}; choose one from 1024 up, or 0 for a free one"
+            "--port", f"This user may not listen on {port}. Choose a port from 1024 up, or 0 for a free one."
         ) from error
     except OSError as error:
         raise ConflictError(

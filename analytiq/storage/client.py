@@ -173,7 +173,7 @@ def _client(uri: SecretStr, selection_timeout_seconds: float, latest_answer: Lat
         # chained exception goes on.
         raise InvalidInputError.of_field(
             "MONGODB_URI",
-            f"the driver cannot read it ({type(error).__name__}); it looks like"
+            f"The driver cannot read the address ({type(error).__name__}). It looks like"
             " mongodb://user:password@host:27017/?replicaSet=rs0, with every character of user and password"
             " outside A-Z a-z 0-9 - . _ ~ written as %XX.",
         ) from None
@@ -226,8 +226,8 @@ def _unreachable(client: AsyncMongoClient[Row]) -> InvalidInputError | Transient
     kinds = {server.server_type for server in servers.values()}
     if SERVER_TYPE.RSGhost in kinds:
         return InvalidInputError(
-            f"The MongoDB server at {addresses} runs with --replSet, but its replica set was never initiated,"
-            f" or it is not a member of it. Run once: mongosh {named[0]} --eval 'rs.initiate()'",
+            f"The MongoDB server at {addresses} runs with --replSet, but its replica set was never initiated, or"
+            f" it is not a member of it. Run once: mongosh {named[0]} --eval 'rs.initiate()'.",
             code="database_not_initiated",
         )
     reasons = sorted({str(server.error) for server in servers.values() if server.error is not None})

@@ -199,7 +199,7 @@ async def test_asking_deeper_than_the_store_can_look_is_right_or_refused(
     if shelf.name in ("local", "sqlite"):
         alike(await shelf.found(QUERY, limit=55), shelf.expected(QUERY, limit=55))
     else:
-        with pytest.raises(InvalidInputError, match="skip: MongoDB's search server shows the 50 best chunks"):
+        with pytest.raises(InvalidInputError, match="skip: MongoDB's search server returns the 50 best chunks"):
             await shelf.found(QUERY, limit=55)
 
 
@@ -351,5 +351,5 @@ async def test_asking_deeper_than_the_server_shows_is_right_or_refused(
     if keyed.name in ("local", "sqlite"):
         assert await by_keywords(keyed, "whales", limit=55) == ordered[:55]
     else:
-        with pytest.raises(InvalidInputError, match="skip: MongoDB's search server shows the 50 best chunks"):
+        with pytest.raises(InvalidInputError, match="skip: MongoDB's search server returns the 50 best chunks"):
             await by_keywords(keyed, "whales", limit=55)

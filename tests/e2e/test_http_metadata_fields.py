@@ -163,7 +163,7 @@ def test_client_and_commands_declare_list_and_drop(running: Running) -> None:
         assert f"{name}  date" in listed.stdout
         wrong = run_command("fields", "declare", "x=integer", "--data-dir", str(running.data_dir))
         assert wrong.returncode == 1
-        assert "is no NAME=TYPE; the types are string, number, boolean, date" in wrong.stderr
+        assert "is not of the form NAME=TYPE. The types are string, number, boolean, date" in wrong.stderr
         with pytest.raises(ProblemError, match="declared as date"):
             list(client.documents(metadata_filter={name: 5}))
         assert list(client.documents(metadata_filter={name: "2024-01-31"})) == []

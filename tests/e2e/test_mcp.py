@@ -186,15 +186,15 @@ async def test_long_page_is_read_in_parts_that_make_the_whole(library: Library) 
 @pytest.mark.parametrize(
     ("tool", "arguments", "why"),
     [
-        ("search", {"query": "x", "knowledge_base": "no such one"}, "no knowledge base has the name or id"),
+        ("search", {"query": "x", "knowledge_base": "no such one"}, "No knowledge base has the name or id"),
         ("search", {"query": "x", "top_k": 1000}, "less than or equal to 50"),
         ("search", {"query": ""}, "at least 1 character"),
         ("search", {"query": "x", "metadata_filter": {"$where": "1"}}, "$where"),
         ("search", {"query": "x", "metadata_fliter": {"customer": "Acme"}}, "no argument 'metadata_fliter'"),
         ("read_document", {"document_id": "f" * 24}, "No document has the id"),
-        ("read_document", {"document_id": "../../tags"}, "ids have 24 hex digits"),
-        ("list_documents", {"tags": ["no such tag"]}, "no tag has the name"),
-        ("upload_document", {"name": "x.txt"}, "give either text, or content_base64"),
+        ("read_document", {"document_id": "../../tags"}, "Ids have 24 hex digits"),
+        ("list_documents", {"tags": ["no such tag"]}, "No tag has the name"),
+        ("upload_document", {"name": "x.txt"}, "Give either text, or content_base64"),
         ("upload_document", {"name": "x.txt", "content_base64": "?"}, "not base64"),
     ],
 )
@@ -222,7 +222,7 @@ async def test_token_of_another_organization_reaches_nothing_of_the_first(runnin
         assert "no document" in await refusal_of(client, "read_document", document_id=library.document_id)
         for name in (library.kb_id, library.kb_name):
             refused = await refusal_of(client, "search", query="ferry", knowledge_base=name)
-            assert "no knowledge base has the name or id" in refused
+            assert "No knowledge base has the name or id" in refused
         assert "no tag" in await refusal_of(client, "list_documents", tags=[library.tag_name])
 
 

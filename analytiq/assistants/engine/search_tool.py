@@ -63,7 +63,7 @@ def read_call(name: str, arguments: str, *, scope: Filter) -> BoundedSearch | Re
         scope: the prompt's filter on all of its searches.
     """
     if name != NAME:
-        return Refusal("unknown_tool", f"there is no tool {name[:80]!r}; the only one is {NAME!r}")
+        return Refusal("unknown_tool", f"There is no tool {name[:80]!r}. The only one is {NAME!r}.")
     values = _object_of(arguments)
     if isinstance(values, Refusal):
         return values
@@ -72,7 +72,7 @@ def read_call(name: str, arguments: str, *, scope: Filter) -> BoundedSearch | Re
         named = ", ".join(repr(key[:80]) for key in unknown[:5])
         return Refusal(
             "unknown_argument",
-            f"{NAME} takes no {named}; it takes {', '.join(_KNOWN)}, and searches the one knowledge base of this task",
+            f"{NAME} takes no {named}. It takes {', '.join(_KNOWN)}, and searches the one knowledge base of this task.",
         )
     notes: list[str] = []
     try:
@@ -91,24 +91,26 @@ def read_call(name: str, arguments: str, *, scope: Filter) -> BoundedSearch | Re
 
 def _object_of(arguments: str) -> Mapping[str, Any] | Refusal:
     if len(arguments) > LONGEST_ARGUMENTS:
-        return Refusal("invalid_arguments", f"the arguments are longer than {LONGEST_ARGUMENTS} characters")
+        return Refusal("invalid_arguments", f"The arguments are longer than {LONGEST_ARGUMENTS} characters.")
     try:
         values: object = json.loads(arguments)
     except (ValueError, RecursionError):
-        return Refusal("invalid_json", 'the arguments are not JSON; write an object such as {"query": "notice period"}')
+        return Refusal(
+            "invalid_json", 'The arguments are not JSON. Write an object such as {"query": "notice period"}.'
+        )
     if not isinstance(values, dict):
-        return Refusal("invalid_json", 'the arguments are not an object; write {"query": "…"}')
+        return Refusal("invalid_json", 'The arguments are not an object. Write {"query": "…"}.')
     return cast("Mapping[str, Any]", values)
 
 
 def _query(value: object, notes: list[str]) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise InvalidInputError.of_field("query", "it has to be a text that is not empty")
+        raise InvalidInputError.of_field("query", "Must be a text that is not empty.")
     query = "".join(character for character in value.strip() if character != "\0" and not _is_surrogate(character))
     if len(query) > MAX_QUERY_CHARACTERS:
         notes.append(f"query was cut to {MAX_QUERY_CHARACTERS} characters")
     if not query.strip():
-        raise InvalidInputError.of_field("query", "it has to be a text that is not empty")
+        raise InvalidInputError.of_field("query", "Must be a text that is not empty.")
     return query[:MAX_QUERY_CHARACTERS]
 
 
@@ -120,7 +122,7 @@ def _bounded(name: str, value: object, default: int | None, least: int, most: in
     if value is None:
         return default
     if isinstance(value, bool) or not (isinstance(value, int) or (isinstance(value, float) and value.is_integer())):
-        raise InvalidInputError.of_field(name, "it has to be a whole number")
+        raise InvalidInputError.of_field(name, "Must be a whole number.")
     bounded = min(max(int(value), least), most)
     if bounded != value:
         notes.append(f"{name} was set to {bounded}: from {least} to {most} are allowed")
@@ -131,6 +133,6 @@ def _narrowed(scope: Filter, value: object) -> Filter:
     if value is None or value == {}:
         return scope
     if not isinstance(value, dict):
-        raise InvalidInputError.of_field("metadata_filter", 'it has to be an object, such as {"customer": "Acme"}')
+        raise InvalidInputError.of_field("metadata_filter", 'Must be an object, such as {"customer": "Acme"}.')
     narrowing = parse_filter(cast("dict[str, JsonValue]", value))
     return narrowing if scope == EVERYTHING else And((scope, narrowing))

@@ -64,14 +64,14 @@ def _fernet(key: SecretStr, name: str) -> Fernet:
     except ValueError:
         # Without the cause: it might quote the key.
         raise InvalidInputError(
-            f"{name} is not a key of 32 bytes in URL-safe base64; make one with `analytiq secret-key`",
+            f"{name} is not a key of 32 bytes in URL-safe base64. Make one with `analytiq secret-key`.",
             code="secret_key_invalid",
         ) from None
 
 
 def _unreadable() -> AccessDeniedError:
     return AccessDeniedError(
-        "a stored provider key was encrypted under another ANALYTIQ_SECRET_KEY; restore that key (or name it in"
-        " ANALYTIQ_OLD_SECRET_KEYS), or store the provider key again",
+        "A stored provider key was encrypted under another ANALYTIQ_SECRET_KEY. Restore that key (or name it in"
+        " ANALYTIQ_OLD_SECRET_KEYS), or store the provider key again.",
         code="secret_key_changed",
     )

@@ -133,7 +133,7 @@ class Credentials:
             NotFoundError: the organization has no key of its own for the provider.
         """
         if not await self._providers.delete(organization_id, litellm_provider):
-            raise NotFoundError(f"the organization has no key of its own for the provider {litellm_provider!r}")
+            raise NotFoundError(f"The organization has no key of its own for the provider {litellm_provider!r}.")
         log.info("credentials.deleted", organization_id=organization_id, provider=litellm_provider)
 
     async def store_platform_defaults(self, keys: Mapping[str, tuple[SecretStr, str | None]]) -> list[str]:
@@ -199,7 +199,7 @@ def require_key(api_key: SecretStr) -> None:
     if not 1 <= len(key) <= LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
         # It becomes an HTTP header.
         raise InvalidInputError.of_field(
-            "api_key", f"a key has 1 to {LONGEST_KEY} printable ASCII characters, without spaces and line breaks"
+            "api_key", f"A key has 1 to {LONGEST_KEY} printable ASCII characters, without spaces and line breaks."
         )
 
 

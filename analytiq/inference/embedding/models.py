@@ -66,9 +66,10 @@ class EmbeddingModels:
         if credential is None:
             raise InvalidInputError.of_field(
                 "embedding_model",
-                f"the model {model!r} needs an API key of {provider!r}, and there is none: store one with"
-                f" `analytiq providers put {provider}` (PUT …/llm-providers/{provider}), set {provider.upper()}_API_KEY"
-                f" in the environment and start again, or use {LOCAL_MODEL!r}, which needs no key",
+                f"The model {model!r} needs an API key of {provider!r}, and there is none. Store one with"
+                f" `analytiq providers put {provider}` (PUT …/llm-providers/{provider}), set"
+                f" {provider.upper()}_API_KEY in the environment and start again, or use {LOCAL_MODEL!r}, which"
+                " needs no key.",
                 code="provider_key_missing",
             )
         secret = credential.api_key.get_secret_value()

@@ -95,15 +95,19 @@ class ProviderAccounts:
         """
         if await self._credentials.find(organization.id, litellm_provider) is None:
             rule_of(litellm_provider)
-            raise NotFoundError(f"there is no key for the provider {litellm_provider!r}: store one first")
+            raise NotFoundError(f"There is no key for the provider {litellm_provider!r}. Store one first.")
         chosen = model or TEST_MODELS.get(litellm_provider)
         if chosen is None:
-            raise InvalidInputError.of_field("model", f"name an embedding model of {litellm_provider!r} to try")
+            raise InvalidInputError.of_field(
+                "model", f"The provider {litellm_provider!r} has no usual embedding model. Name one to test."
+            )
         provider = await asyncio.to_thread(
             provider_of, chosen, use=Use.EMBEDDING, field="model", examples=EMBEDDING_EXAMPLES
         )
         if provider != litellm_provider:
-            raise InvalidInputError.of_field("model", f"{chosen!r} is a model of {provider!r}")
+            raise InvalidInputError.of_field(
+                "model", f"{chosen!r} is a model of {provider!r}. Name a model of this provider."
+            )
         return await self._try(organization, chosen)
 
     async def try_stopped(self, organization: Organization, model: str) -> bool:
@@ -146,7 +150,8 @@ class ProviderAccounts:
                 vectors = await chosen.embedder.embed([TEST_TEXT], input_type=InputType.DOCUMENT, before_repeat=take)
         except TimeoutError:
             raise ProviderUnavailableError(
-                f"the provider of {model!r} did not answer within {TEST_SECONDS:g} s"
+                f"The provider of {model!r} did not answer within {TEST_SECONDS:g} s. Check its address, and test"
+                " again."
             ) from None
         except RateLimitedError as error:
             await self._rate_limits.told_to_wait(organization.id, model, seconds=error.retry_after or 0.0)

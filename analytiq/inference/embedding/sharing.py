@@ -68,7 +68,7 @@ class SharedTexts:
         """
         if asyncio.get_running_loop().time() >= self._deadline:
             raise RateLimitedError(
-                f"{len(self.left)} texts are being embedded by other workers, which takes them long",
+                f"{len(self.left)} texts are still being embedded by other workers. The job is retried.",
                 retry_after=ELSEWHERE_WAIT_SECONDS,
                 code=ELSEWHERE_CODE,
             )

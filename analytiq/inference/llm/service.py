@@ -116,8 +116,8 @@ class ChatService:
         if credential is None:
             raise InvalidInputError.of_field(
                 "model",
-                f"the model {name!r} needs an API key of {provider!r}, and there is none: `analytiq providers put"
-                f" {provider}` stores one",
+                f"The model {name!r} needs an API key of {provider!r}, and there is none. Store one with `analytiq"
+                f" providers put {provider}`.",
                 code="provider_key_missing",
             )
         if not credential.is_own and not credential.is_keyless and name not in await self.free_models():

@@ -89,7 +89,7 @@ async def resolved_addresses(host: str, port: int, *, is_guarded: bool) -> list[
         addresses = await look_up(host, port)
     except (OSError, UnicodeError):
         raise ProviderUnavailableError(
-            f"the host {host!r} of the provider's address cannot be resolved: check the name", code="provider_unknown"
+            f"The host {host!r} of the provider's address cannot be resolved. Check the name.", code="provider_unknown"
         ) from None
     require_allowed(host, addresses, is_guarded=is_guarded)
     return addresses
@@ -120,9 +120,8 @@ def require_allowed(host: str, addresses: Sequence[str], *, is_guarded: bool) ->
     # Naming the address would tell about the network here.
     if is_guarded and not all(is_public(address) for address in parsed):
         raise ProviderRefusedError(
-            f"the host {host!r} of the provider's address is not on the public Internet, where calls to addresses"
-            " of one's own may go: use another, or have the operator set"
-            " ANALYTIQ_PROVIDERS__ALLOW_PRIVATE_ADDRESSES",
+            f"The host {host!r} of the provider's address is not on the public Internet. Use a public address, or"
+            " have the operator set ANALYTIQ_PROVIDERS__ALLOW_PRIVATE_ADDRESSES.",
             code="provider_address_forbidden",
         )
     if any(is_service_of_cloud(address) for address in parsed):

@@ -179,7 +179,7 @@ def check_own_address(provider: str, api_base: str | None) -> None:
     own_address = rule_of(provider).own_address
     if api_base is None and own_address is OwnAddress.REQUIRED:
         raise InvalidInputError.of_field(
-            FIELD, f"{provider!r} has an address for each customer: give yours along with the key"
+            FIELD, f"The provider {provider!r} has an address for each customer. Give yours along with the key."
         )
     if api_base is not None and own_address is OwnAddress.REFUSED:
         raise InvalidInputError.of_field(

@@ -45,8 +45,8 @@ def provider_of(model: str, *, use: Use | None = None, field: str = "embedding_m
     except module.exceptions.BadRequestError:
         bare_name, provider = "", ""
     if not bare_name or not provider:
-        told = f"; examples are {examples}" if examples else ""
-        raise InvalidInputError.of_field(field, f"no provider is known for {model!r}{told}") from None
+        told = f". Examples are {examples}" if examples else ""
+        raise InvalidInputError.of_field(field, f"No provider is known for {model!r}{told}.") from None
     provider = canonical_provider(str(provider))
     rule_of(provider, field=field)
     if use is not None:

@@ -169,7 +169,7 @@ class MetadataFields:
             holders = "1 document holds" if count == 1 else f"{count} documents hold"
             raise InvalidInputError(
                 f"{holders} values that do not fit, such as {named}. Change them, or declare with on_misfit"
-                ' "remove", which takes these values out of the documents\' metadata',
+                ' "remove", which removes these values from the documents\' metadata.',
                 errors=found,
                 code="metadata_misfits",
             )
@@ -226,6 +226,6 @@ def validate_names(types: FieldTypes) -> None:
         if not is_text or not name or len(name) > LONGEST_NAME or any(character in name for character in ".$\0"):
             raise InvalidInputError.of_field(
                 "fields",
-                f"{name[:LONGEST_NAME].encode(errors='replace').decode()!r} is no name: a name is a key of the"
-                f" metadata, of 1 to {LONGEST_NAME} characters, without dots, $ and NUL",
+                f"{name[:LONGEST_NAME].encode(errors='replace').decode()!r} is not a valid name. A name is a key"
+                f" of the metadata, of 1 to {LONGEST_NAME} characters, without dots, $ and NUL.",
             )

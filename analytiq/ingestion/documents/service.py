@@ -190,7 +190,7 @@ class Documents:
 
 def _text_id_of(document: Document) -> str:
     if document.text_id is None:
-        reason = document.error.detail if document.error else "its text has not been extracted yet"
+        reason = document.error.detail if document.error else "its text has not been extracted yet."
         raise ConflictError(f"The document has no text: {reason}", code="no_text")
     return document.text_id
 

@@ -146,8 +146,8 @@ def _exceeded(account: StorageAccount, wanted: StorageAmount, *, is_whole: bool 
     else:
         said = f"the organization may have {account.max_documents or 0:,} documents, and has {account.used.documents:,}"
     return QuotaExceededError(
-        f"there is no room for this file: {said}. Delete documents, or ask the operator of this server for more room"
-        " (`analytiq storage set`)",
+        f"There is no room for this file: {said}. Delete documents, or ask the operator of this server for more"
+        " room (`analytiq storage set`).",
         code=STORAGE_CODE,
     )
 

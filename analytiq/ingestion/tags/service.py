@@ -86,8 +86,8 @@ class Tags:
         if documents or knowledge_bases:
             named = ", ".join(repr(name) for name in knowledge_bases[:5])
             raise ConflictError(
-                f"the tag is used by {documents} documents and {len(knowledge_bases)} knowledge bases"
-                f"{f' ({named})' if named else ''}; take it off them first",
+                f"The tag is used by {documents} documents and {len(knowledge_bases)} knowledge"
+                f" bases{f' ({named})' if named else ''}. Remove it from them first.",
                 code="tag_in_use",
             )
 
@@ -112,8 +112,8 @@ class Tags:
         ]
         if unknown:
             raise InvalidInputError(
-                f"{len(unknown)} of the tags do not exist in this organization; create them first, or use the"
-                " ids that the list of tags shows",
+                f"{len(unknown)} of the tags do not exist in this organization. Create them first, or use the ids"
+                " in the list of tags.",
                 errors=unknown,
                 code="unknown_tag",
             )

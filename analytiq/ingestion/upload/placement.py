@@ -99,7 +99,7 @@ class Placing:
             ids = ", ".join(document.id for document in named)
             raise ConflictError(
                 f"{len(named)} documents are named {placement.document_name!r} ({ids}), so it is not clear which"
-                " one to replace; rename or delete all but one, then upload again",
+                " one to replace. Rename or delete all but one, then upload again.",
                 code="ambiguous_replacement",
             )
         return named[0] if named else None

@@ -84,8 +84,8 @@ class Watching:
         watchers = self._watchers.setdefault(organization_id, WeakSet())
         if len(watchers) >= self._settings.max_connections:
             raise RateLimitedError(
-                f"the organization has {self._settings.max_connections} connections for events open; close some, or"
-                " share one among the pages that you have open",
+                f"The organization has {self._settings.max_connections} open connections for events. Close some,"
+                " or share one among your open pages.",
                 retry_after=RETRY_SECONDS,
                 code="too_many_watchers",
             )

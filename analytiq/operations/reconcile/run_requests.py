@@ -51,7 +51,7 @@ class RunRequests:
             raise NotFoundError(f"No knowledge base has the id {kb_id!r}.")
         if await self._jobs.count_unfinished(organization_id or "", JobKind.RECONCILE) >= MOST_UNFINISHED:
             raise ConflictError(
-                f"{MOST_UNFINISHED} runs are waiting or running that were asked for; wait until one has ended",
+                f"{MOST_UNFINISHED} requested runs are waiting or running. Wait until one has ended.",
                 code="too_many_runs",
             )
         run = self._new(organization_id, kb_id, depth, is_dry=is_dry, rebuilds_cache=rebuilds_cache, is_asked=True)
@@ -71,7 +71,7 @@ class RunRequests:
         """
         run = await self._reports.get(organization_id, run_id)
         if run is None:
-            raise NotFoundError(f"no run has the id {run_id!r}")
+            raise NotFoundError(f"No run has the id {run_id!r}.")
         return await self._named((await self._as_they_are([run]))[0])
 
     async def page(

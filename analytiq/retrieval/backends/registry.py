@@ -87,7 +87,7 @@ async def choose(indexes: SearchIndexes, settings: SearchSettings) -> BackendCho
         return BackendChoice(LOCAL_BACKEND, setting)
     if wanted not in (AUTO, MONGODB) and backend_type(wanted) is None:
         known = ", ".join((AUTO, *known_backends()))
-        raise InvalidInputError.of_field(SETTING, f"{wanted!r} is not known; known are {known}")
+        raise InvalidInputError.of_field(SETTING, f"Unknown retrieval backend {wanted!r}. Known ones: {known}.")
     server = await indexes.server()
     if wanted not in (AUTO, MONGODB):
         return BackendChoice(wanted, setting, has_search_server=server.is_there)
@@ -101,8 +101,8 @@ async def choose(indexes: SearchIndexes, settings: SearchSettings) -> BackendCho
     if wanted == MONGODB:
         raise InvalidInputError.of_field(
             SETTING,
-            f"it is `mongodb`, but the server does not list search indexes ({server.answer}): use Atlas, or MongoDB 8.2"
-            " or newer with mongot, or set it to `auto` or `local`",
+            f"The setting is `mongodb`, but the server does not list search indexes ({server.answer}). Use Atlas,"
+            " or MongoDB 8.2 or newer with mongot, or set it to `auto` or `local`.",
             code="search_server_missing",
         )
     return BackendChoice(LOCAL_BACKEND, f"{setting}, and there is no search server: {server.answer}")

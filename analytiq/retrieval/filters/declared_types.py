@@ -66,5 +66,5 @@ def _read(declared: DeclaredPath, value: FilterValue) -> FilterValue:
 
 def _refusal(declared: DeclaredPath, reason: str) -> InvalidInputError:
     return InvalidInputError.of_field(
-        f"metadata_filter.{declared.name}", f"this field is declared as {declared.field_type.value}; {reason}"
+        f"metadata_filter.{declared.name}", f"This field is declared as {declared.field_type.value}: {reason}."
     )

@@ -99,7 +99,7 @@ def combine(
     until = _moment(upload_date_to, "upload_date_to") if upload_date_to else None
     if since and until and since > until:
         raise InvalidInputError.of_field(
-            "upload_date_from", "it lies after upload_date_to, so that no document can match"
+            "upload_date_from", "The date lies after upload_date_to, so that no document can match."
         )
     if since:
         parts.append(Comparison(BuiltInField.UPLOAD_DATE, Comparator.GREATER_OR_EQUAL, since))
@@ -118,8 +118,8 @@ class _FilterReader:
 
     def clause(self, raw: object, path: str, *, depth: int) -> Filter:
         """Read `{field: condition, ...}` or `{"$and": [filter, ...], ...}`."""
-        clause = _pairs(raw, path, 'a filter is an object, such as {"customer": "Acme"}')
-        _refuse_mixture(clause, path, "put the operators and the conditions on fields into one `$and`")
+        clause = _pairs(raw, path, 'A filter must be an object, such as {"customer": "Acme"}.')
+        _refuse_mixture(clause, path, "Put the operators and the conditions on fields into one `$and`.")
         operands: list[Filter] = []
         for key, value in clause.items():
             place = _below(path, key)
@@ -134,15 +134,15 @@ class _FilterReader:
         combination = _LOGICAL.get(operator)
         if operator == "$not":
             raise InvalidInputError.of_field(
-                path, "`$not` stands under a field, over its operators; to negate a filter use `$nor`"
+                path, "`$not` belongs under a field, over its operators. Use `$nor` to negate a filter."
             )
         if combination is None:
             raise InvalidInputError.of_field(
                 path,
-                f"here may stand fields, $and, $or and $nor, but not the operator {_shortened(operator)!r}",
+                f"Unknown operator {_shortened(operator)!r}. Allowed here: fields, $and, $or and $nor.",
             )
         if not isinstance(raw, list) or not raw:
-            raise InvalidInputError.of_field(path, f"`{operator}` takes a list of at least one filter")
+            raise InvalidInputError.of_field(path, f"`{operator}` takes a list of at least one filter.")
         clauses = cast("list[object]", raw)
         return combination(tuple(self.clause(clause, f"{path}[{i}]", depth=depth) for i, clause in enumerate(clauses)))
 
@@ -156,13 +156,13 @@ class _FilterReader:
         return Comparison(field, Comparator.EQUAL, _literal(field, raw, path))
 
     def _operators(self, field: FilterField, raw: object, path: str, *, depth: int) -> Filter:
-        operators = _pairs(raw, path, 'here stands an object of operators, such as {"$gt": 5}')
-        _refuse_mixture(operators, path, "under a field stands a literal, a list, or operators only")
+        operators = _pairs(raw, path, 'The value must be an object of operators, such as {"$gt": 5}.')
+        _refuse_mixture(operators, path, "A field takes a literal, a list, or operators only.")
         if not operators:
-            raise InvalidInputError.of_field(path, "the object names no operator; give one, or a literal")
+            raise InvalidInputError.of_field(path, "The object names no operator. Give one, or a literal.")
         if not next(iter(operators)).startswith("$"):
             raise InvalidInputError.of_field(
-                path, "objects are not compared; name the value inside it, by a path with dots"
+                path, "Objects are not compared. Name the value inside it, by a path with dots."
             )
         return _all_of(
             [
@@ -177,12 +177,12 @@ class _FilterReader:
             return _comparison(field, _COMPARATORS[operator], raw, path)
         if operator in ("$in", "$nin"):
             if not isinstance(raw, list):
-                raise InvalidInputError.of_field(path, f"`{operator}` takes a list of literals")
+                raise InvalidInputError.of_field(path, f"`{operator}` takes a list of literals.")
             values = _literals(field, cast("list[object]", raw), path)
             return In(field, values, is_negated=operator == "$nin")
         if operator == "$exists":
             if not isinstance(raw, bool):
-                raise InvalidInputError.of_field(path, "`$exists` takes true or false")
+                raise InvalidInputError.of_field(path, "`$exists` takes true or false.")
             return Exists(field, is_expected=raw)
         if operator == PREFIX and field is BuiltInField.DOCUMENT_NAME:
             return _prefix(raw, path)
@@ -191,15 +191,15 @@ class _FilterReader:
         prefix = [PREFIX] if field is BuiltInField.DOCUMENT_NAME else []
         known = ", ".join([*_COMPARATORS, "$in", "$nin", "$exists", "$not", *prefix])
         raise InvalidInputError.of_field(
-            path, f"under a field stand {known}, but not the operator {_shortened(operator)!r}"
+            path, f"Unknown operator {_shortened(operator)!r}. The operators of a field are {known}."
         )
 
     def _enter(self, path: str, depth: int) -> None:
         self._conditions += 1
         if self._conditions > MAX_CONDITIONS:
-            raise InvalidInputError.of_field(path, f"a filter has at most {MAX_CONDITIONS} conditions")
+            raise InvalidInputError.of_field(path, f"A filter has at most {MAX_CONDITIONS} conditions.")
         if depth > MAX_DEPTH:
-            raise InvalidInputError.of_field(path, f"a filter has at most {MAX_DEPTH} levels")
+            raise InvalidInputError.of_field(path, f"A filter has at most {MAX_DEPTH} levels.")
 
 
 def _prefix(raw: object, path: str) -> Filter:
@@ -227,7 +227,7 @@ def _pairs(raw: object, path: str, expectation: str) -> Mapping[str, object]:
     pairs: dict[str, object] = {}
     for key, value in cast("Mapping[object, object]", raw).items():
         if not isinstance(key, str):
-            raise InvalidInputError.of_field(path, "keys are strings")
+            raise InvalidInputError.of_field(path, "Keys must be strings.")
         _require_text(key, path, MAX_FIELD_BYTES)
         pairs[key] = value
     return pairs
@@ -235,7 +235,7 @@ def _pairs(raw: object, path: str, expectation: str) -> Mapping[str, object]:
 
 def _refuse_mixture(keys: Mapping[str, object], path: str, remedy: str) -> None:
     if len({key.startswith("$") for key in keys}) > 1:
-        raise InvalidInputError.of_field(path, f"operators and plain keys stand side by side; {remedy}")
+        raise InvalidInputError.of_field(path, f"Operators and plain keys cannot be mixed. {remedy}")
 
 
 def _field(name: str, path: str) -> FilterField:
@@ -245,18 +245,18 @@ def _field(name: str, path: str) -> FilterField:
     keys = tuple(name.split("."))
     if keys[0] in _BUILT_IN:
         raise InvalidInputError.of_field(
-            path, f"{keys[0]} has no parts; if this is a key of your metadata, write metadata.{name}"
+            path, f"{keys[0]} has no parts. If this is a key of your metadata, write metadata.{name}."
         )
     if keys[0] == _METADATA:
         keys = keys[1:]
         if not keys:
-            raise InvalidInputError.of_field(path, "name a key of the metadata, as in metadata.customer")
+            raise InvalidInputError.of_field(path, "Name a key of the metadata, as in metadata.customer.")
     if "" in keys:
-        raise InvalidInputError.of_field(path, "a name has no empty parts")
+        raise InvalidInputError.of_field(path, "A name cannot have empty parts.")
     if "$" in name or "\0" in name:
-        raise InvalidInputError.of_field(path, "a name holds neither $ nor NUL")
+        raise InvalidInputError.of_field(path, "A name cannot contain $ or NUL.")
     if len(keys) > MAX_FIELD_KEYS:
-        raise InvalidInputError.of_field(path, f"a name has at most {MAX_FIELD_KEYS} parts")
+        raise InvalidInputError.of_field(path, f"A name has at most {MAX_FIELD_KEYS} parts.")
     return MetadataField(keys)
 
 
@@ -265,24 +265,24 @@ def _comparison(field: FilterField, comparator: Comparator, raw: object, path: s
     is_ordered = field not in _IDS and value is not None and not isinstance(value, bool)
     if comparator not in _EQUALITY and not is_ordered:
         raise InvalidInputError.of_field(
-            path, f"`{comparator.value}` compares numbers, strings and upload dates; use `$eq` or `$ne`"
+            path, f"`{comparator.value}` compares numbers, strings and upload dates. Use `$eq` or `$ne`."
         )
     return Comparison(field, comparator, value)
 
 
 def _literals(field: FilterField, raw: Sequence[object], path: str) -> tuple[FilterValue, ...]:
     if not raw:
-        raise InvalidInputError.of_field(path, "the list is empty; give at least one value")
+        raise InvalidInputError.of_field(path, "The list is empty. Give at least one value.")
     if len(raw) > MAX_LIST_VALUES:
-        raise InvalidInputError.of_field(path, f"a list has at most {MAX_LIST_VALUES} values, not {len(raw)}")
+        raise InvalidInputError.of_field(path, f"A list has at most {MAX_LIST_VALUES} values, not {len(raw)}.")
     values: list[FilterValue] = []
     for i, item in enumerate(raw):
         place = f"{path}[{i}]"
         value = _literal(field, item, place)
         if value is None:
-            raise InvalidInputError.of_field(place, "null cannot stand in a list; ask for it by `$eq`")
+            raise InvalidInputError.of_field(place, "A list cannot contain null. Match null by `$eq`.")
         if values and value_class(value) is not value_class(values[0]):
-            raise InvalidInputError.of_field(place, "the values of a list are all of one type")
+            raise InvalidInputError.of_field(place, "The values of a list must all be of one type.")
         values.append(value)
     return tuple(values)
 
@@ -293,13 +293,13 @@ def _literal(field: FilterField, raw: object, path: str) -> FilterValue:
         return _rfc3339(raw, path)
     if field is BuiltInField.PAGE:
         if isinstance(raw, bool) or not isinstance(raw, int) or raw not in _INT64_RANGE:
-            raise InvalidInputError.of_field(path, "page is compared to a whole number; the first page is 1")
+            raise InvalidInputError.of_field(path, "`page` must be compared to a whole number. The first page is 1.")
         return raw
     if isinstance(raw, str):
         _require_text(raw, path, MAX_STRING_BYTES)
         return raw
     if isinstance(field, BuiltInField):
-        raise InvalidInputError.of_field(path, f"{field.value} is compared to a string")
+        raise InvalidInputError.of_field(path, f"{field.value} must be compared to a string.")
     if raw is None or isinstance(raw, bool):
         return raw
     if isinstance(raw, int) and raw in _INT64_RANGE:
@@ -307,13 +307,15 @@ def _literal(field: FilterField, raw: object, path: str) -> FilterValue:
     if isinstance(raw, float) and math.isfinite(raw):
         return raw
     if isinstance(raw, int | float):
-        raise InvalidInputError.of_field(path, "a number is finite, and an integer fits 64 bits")
-    raise InvalidInputError.of_field(path, "the value is a string, a number, true, false or null")
+        raise InvalidInputError.of_field(path, "A number must be finite, and an integer must fit 64 bits.")
+    raise InvalidInputError.of_field(path, "The value must be a string, a number, true, false or null.")
 
 
 def _document_ids(raw: Sequence[str]) -> tuple[str, ...]:
     if len(raw) > MAX_LIST_VALUES:
-        raise InvalidInputError.of_field("document_ids", f"a list has at most {MAX_LIST_VALUES} values, not {len(raw)}")
+        raise InvalidInputError.of_field(
+            "document_ids", f"A list has at most {MAX_LIST_VALUES} values, not {len(raw)}."
+        )
     for i, document_id in enumerate(raw):
         _require_text(document_id, f"document_ids[{i}]", MAX_STRING_BYTES)
     return tuple(raw)
@@ -325,30 +327,30 @@ def _require_text(value: str, path: str, max_bytes: int) -> None:
         byte_size = len(value.encode())
     except UnicodeEncodeError as error:
         raise InvalidInputError.of_field(
-            path, "a string Contains half of a surrogate pair, which is not valid text."
+            path, "The string contains half of a surrogate pair, which is not valid text."
         ) from error
     if byte_size > max_bytes:
-        raise InvalidInputError.of_field(path, f"a string has at most {max_bytes} bytes, not {byte_size}")
+        raise InvalidInputError.of_field(path, f"A string has at most {max_bytes} bytes, not {byte_size}.")
 
 
 def _rfc3339(raw: object, path: str) -> datetime:
-    problem = "upload_date is compared to a time as RFC 3339 writes it, such as 2024-01-31T00:00:00Z"
+    problem = "`upload_date` must be compared to an RFC 3339 time such as 2024-01-31T00:00:00Z"
     if not isinstance(raw, str):
-        raise InvalidInputError.of_field(path, problem)
+        raise InvalidInputError.of_field(path, f"{problem}.")
     try:
         return read_moment(raw)
     except ValueError as error:
-        raise InvalidInputError.of_field(path, f"{problem}; {error}") from error
+        raise InvalidInputError.of_field(path, f"{problem}: {error}.") from error
 
 
 def _moment(value: datetime, path: str) -> datetime:
     """Read a moment in UTC, cut to the milliseconds of BSON, as stored dates are."""
     if value.tzinfo is None:
-        raise InvalidInputError.of_field(path, "the time names no offset; end it with Z for UTC")
+        raise InvalidInputError.of_field(path, "The time has no offset. End it with Z for UTC.")
     try:
         return to_milliseconds(value)
     except OverflowError as error:
-        raise InvalidInputError.of_field(path, "in UTC this time is outside the years 1 to 9999") from error
+        raise InvalidInputError.of_field(path, "In UTC this time is outside the years 1 to 9999.") from error
 
 
 def _below(path: str, key: str) -> str:

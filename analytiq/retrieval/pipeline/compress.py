@@ -78,7 +78,7 @@ class ChatCompressor:
             wanted = set(_Answer.model_validate_json(completion.text).numbers)
         except ValidationError:
             raise TransientError(
-                "the chat model's answer does not follow the schema; the passages are shown whole",
+                "The chat model's answer does not follow the schema. The passages are shown whole.",
                 code="malformed_answer",
             ) from None
         kept: list[list[str]] = [[] for _ in passages]

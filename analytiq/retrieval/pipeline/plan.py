@@ -72,9 +72,9 @@ def plan(request: SearchRequest, settings: SearchSettings) -> SearchPlan:
     if (is_hybrid or deduplicates or reranks) and wanted > RANKED_DEPTH:
         raise InvalidInputError.of_field(
             "skip",
-            f"beyond {RANKED_DEPTH} results the order is certain only for one retriever without further steps: set"
+            f"Beyond {RANKED_DEPTH} results only one retriever without further steps has a certain order. Set"
             " `mode` to `vector` or `lexical` and `deduplicate` and `rerank` to false, or narrow the question by a"
-            " filter",
+            " filter.",
         )
     return SearchPlan(
         mode=mode,
@@ -101,13 +101,13 @@ def _depth(wanted: int) -> int:
 
 def _require(request: SearchRequest, settings: SearchSettings) -> None:
     if not request.query.strip():
-        raise InvalidInputError.of_field("query", "the question is empty")
+        raise InvalidInputError.of_field("query", "The question is empty. Send its text.")
     if not 1 <= request.top_k <= settings.max_top_k:
-        raise InvalidInputError.of_field("top_k", f"must be from 1 to {settings.max_top_k}")
+        raise InvalidInputError.of_field("top_k", f"Must be from 1 to {settings.max_top_k}.")
     if request.skip < 0 or request.skip + request.top_k > settings.max_depth:
         raise InvalidInputError.of_field(
-            "skip", f"skip + top_k must be from 1 to {settings.max_depth}; narrow the question by a filter instead"
+            "skip", f"`skip` + `top_k` must be from 1 to {settings.max_depth}. Narrow the question by a filter instead."
         )
     for name, value in (("alpha", request.alpha), ("score_threshold", request.score_threshold)):
         if value is not None and not 0.0 <= value <= 1.0:
-            raise InvalidInputError.of_field(name, "must be from 0 to 1")
+            raise InvalidInputError.of_field(name, "Must be from 0 to 1.")

@@ -43,7 +43,7 @@ class Refill:
             return True
         names = ", ".join(repr(scope.knowledge_base.name) for scope in context.scopes)
         raise TransientError(
-            f"{names} is being indexed anew faster than it can be searched; ask again in a moment", retry_after=0.5
+            f"{names} is being re-indexed faster than it can be searched. Ask again in a moment.", retry_after=0.5
         )
 
     def is_enough(self, context: SearchContext) -> bool:

@@ -90,13 +90,15 @@ class Retrieve:
         except THE_CALLERS_OWN:
             raise
         except TimeoutError:
-            return TransientError(f"it took longer than {self._timeout_seconds:g} s", code="timeout")
+            return TransientError(f"The retriever took longer than {self._timeout_seconds:g} s.", code="timeout")
         except AnalytiqError as error:
             return error
         except Exception:
             # The other retriever may answer; what is wrong with this one is for the log and not for the caller.
             log.exception("search.retriever_failed", retriever=name)
-            return TransientError("it failed unexpectedly; the server's log says why", code="internal_error")
+            return TransientError(
+                "The retriever failed unexpectedly. The server's log has the reason.", code="internal_error"
+            )
         finally:
             timings = context.trace.timings_ms
             timings[name] = round(timings.get(name, 0.0) + (perf_counter() - began) * 1000, 2)

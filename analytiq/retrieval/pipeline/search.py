@@ -65,7 +65,7 @@ class Search:
             StoreLoadingError: the vectors are not loaded into memory yet; ask again.
         """
         if not 1 <= len(set(kb_ids)) <= MAX_KNOWLEDGE_BASES:
-            raise InvalidInputError.of_field("kb_ids", f"name from 1 to {MAX_KNOWLEDGE_BASES} knowledge bases")
+            raise InvalidInputError.of_field("kb_ids", f"Name from 1 to {MAX_KNOWLEDGE_BASES} knowledge bases.")
         context = SearchContext(organization, request, plan(request, self._settings), list(dict.fromkeys(kb_ids)))
         with context.trace.step("total"):
             has_run = await self.run(context, max_depth=self._settings.max_depth * 2)
@@ -119,7 +119,9 @@ class Search:
         """
         tree = parse_filter(raw)
         if speaks_of_pages(tree):
-            raise InvalidInputError.of_field("metadata_filter", "page is of passages; documents are not filtered by it")
+            raise InvalidInputError.of_field(
+                "metadata_filter", "`page` belongs to passages. Filter documents by another field."
+            )
         return await self._resolve.resolve_filter(organization, tree)
 
     async def require_spus(self, organization: Organization) -> None:

@@ -102,7 +102,7 @@ class ChatUnderstanding:
             return _Answer.model_validate_json(completion.text)
         except ValidationError:
             raise TransientError(
-                "the chat model's answer does not follow the schema; the question is searched as it was asked",
+                "The chat model's answer does not follow the schema. The question is searched as it was asked.",
                 code="malformed_answer",
             ) from None
 

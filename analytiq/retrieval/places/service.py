@@ -114,12 +114,15 @@ class Locating:
             InvalidInputError: the range contains no character of the text.
         """
         if start >= end:
-            raise InvalidInputError.of_field("end", f"a passage ends after its start, {start}")
+            raise InvalidInputError.of_field("end", f"A passage must end after its start, {start}.")
         document = await self._documents.get(organization_id, document_id)
         if document is None:
             raise NotFoundError(f"No document has the id {document_id!r}.")
         if document.text_id is None:
-            raise ConflictError("the document has no text yet: no passage of it can be placed", code="no_text")
+            raise ConflictError(
+                "The document has no text yet, so that no passage can be placed. Try again after its extraction.",
+                code="no_text",
+            )
         if text_hash is not None and text_hash != document.text_hash:
             raise ConflictError(
                 "The passage belongs to a former version of the document: its text was replaced.", code="text_replaced"
@@ -127,7 +130,7 @@ class Locating:
         spans = await self._texts.pages(organization_id, document.text_id)
         touched = [span for span in spans if span.start < end and start < span.end]
         if not touched:
-            raise InvalidInputError.of_field("end", f"no character from {start} to {end} is on a page of the document")
+            raise InvalidInputError.of_field("end", f"No character from {start} to {end} is on a page of the document.")
         languages = await self._languages(organization_id)
         missing = await self._read_missing(document, touched[:MAX_PAGES], languages)
         placed = [

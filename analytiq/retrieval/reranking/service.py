@@ -88,8 +88,8 @@ class Reranking:
                 return model
         raise InvalidInputError.of_field(
             "rerank_model",
-            f"no reranking model is configured: store a provider's key (`analytiq providers put cohere`), or ask for"
-            f" {MAX_SIM!r}, which uses {LOCAL_MODEL!r} and takes about 20 ms a passage",
+            "No reranking model is configured. Store a provider's key (`analytiq providers put cohere`), or"
+            f" choose {MAX_SIM!r}, which uses {LOCAL_MODEL!r} and takes about 20 ms a passage.",
             code="not_configured",
         )
 
@@ -101,16 +101,16 @@ class Reranking:
         if credential is None:
             raise InvalidInputError.of_field(
                 "rerank_model",
-                f"the model {name!r} needs an API key of {provider!r}, and there is none: `analytiq providers put"
-                f" {provider}` stores one",
+                f"The model {name!r} needs an API key of {provider!r}, and there is none. Store one with `analytiq"
+                f" providers put {provider}`.",
                 code="provider_key_missing",
             )
         allowed = {self._settings.default_rerank_model, *PREFERRED_RERANKERS.values(), *self._settings.platform_models}
         if not credential.is_own and name not in allowed:
             raise InvalidInputError.of_field(
                 "rerank_model",
-                f"the operator's key of {provider!r} is not for the model {name!r}: name no model, or store a key of"
-                f" your own (`analytiq providers put {provider}`)",
+                f"The operator's key of {provider!r} is not for the model {name!r}. Name no model, or store a key"
+                f" of your own (`analytiq providers put {provider}`).",
                 code="model_not_allowed",
             )
         return LiteLLMReranker(

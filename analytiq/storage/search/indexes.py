@@ -91,14 +91,14 @@ def vector_index(dimensions: int, quantization: Quantization) -> SearchIndex:
     if dimensions > MOST_DIMENSIONS:
         raise InvalidInputError.of_field(
             "embedding_model",
-            f"its vectors have {dimensions} dimensions, and MongoDB's vector search takes at most {MOST_DIMENSIONS};"
-            " choose another model, or ANALYTIQ_SEARCH__VECTOR_STORE=local",
+            f"Its vectors have {dimensions} dimensions, and MongoDB's vector search takes at most"
+            f" {MOST_DIMENSIONS}. Choose another model, or ANALYTIQ_SEARCH__VECTOR_STORE=local.",
         )
     if quantization == "binary" and dimensions % BITS_PER_BYTE:
         raise InvalidInputError.of_field(
             "embedding_model",
-            f"its vectors have {dimensions} dimensions, and binary quantization wants a multiple of {BITS_PER_BYTE};"
-            " choose another model, or ANALYTIQ_SEARCH__QUANTIZATION=scalar",
+            f"Its vectors have {dimensions} dimensions, and binary quantization needs a multiple of"
+            f" {BITS_PER_BYTE}. Choose another model, or ANALYTIQ_SEARCH__QUANTIZATION=scalar.",
         )
     vector: Row = {"type": "vector", "path": EMBEDDING, "numDimensions": dimensions, "similarity": "cosine"}
     vector["quantization"] = quantization
@@ -191,9 +191,9 @@ class SearchIndexes:
                         self._changed.add((kb_id, index.name))
             except OperationFailure as error:
                 raise ConflictError(
-                    f"MongoDB refuses the search index {index.name!r} of the knowledge base {kb_id}: {said(error)}."
-                    " Where there are too many, delete knowledge bases, choose a larger cluster, or set"
-                    " ANALYTIQ_SEARCH__VECTOR_STORE=local",
+                    f"MongoDB refuses the search index {index.name!r} of the knowledge base {kb_id}:"
+                    f" {said(error)}. Where there are too many, delete knowledge bases, choose a larger cluster, or"
+                    " set ANALYTIQ_SEARCH__VECTOR_STORE=local.",
                     code="search_index_refused",
                 ) from error
             log.info("search_indexes.wanted", kb_id=kb_id, index=index.name, is_new=state is None)
@@ -257,8 +257,7 @@ def not_queryable(kb_id: str, name: str, state: SearchIndexState | None) -> Stor
     """Return the index cannot be asked yet."""
     seen = "missing" if state is None else f"{state.status}{f' ({state.detail})' if state.detail else ''}"
     return StoreLoadingError(
-        f"the search index {name!r} of the knowledge base {kb_id} cannot be asked yet: it is {seen}; try again in a"
-        " moment",
+        f"The search index {name!r} of the knowledge base {kb_id} is not ready: it is {seen}. Try again in a moment.",
         retry_after=2.0,
     )
 

@@ -48,7 +48,7 @@ class Recovery:
         """
         await self._signing_in.take_attempt(user.email, browser)
         if not await self._passwords.is_right(current, user.password_hash, address=browser.address or ""):
-            raise InvalidInputError.of_field("current_password", "is wrong")
+            raise InvalidInputError.of_field("current_password", "The current password is wrong. Type it again.")
         await self._replace(user, new, kept_session=session.id)
 
     async def new_link(self, email: str) -> tuple[User, SecretStr]:

@@ -195,7 +195,7 @@ async def test_model_searches_again_and_a_passage_keeps_its_number(begin: Begin,
         (Call("search_knowledge_base", {"query": "x", "kb_id": "f" * 24}), "takes no 'kb_id'"),
         (Call("search_knowledge_base", {"query": "x", "organization_id": "f" * 24}), "takes no 'organization_id'"),
         (Call("search_knowledge_base", {"query": "x", "metadata_filter": {"$where": "1"}}), "$where"),
-        (Call("delete_everything", {}), "there is no tool"),
+        (Call("delete_everything", {}), "There is no tool"),
     ],
 )
 async def test_call_that_is_not_allowed_goes_back_to_the_model_with_the_reason(

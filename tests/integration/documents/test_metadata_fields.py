@@ -133,7 +133,7 @@ async def test_another_organization_declares_and_writes_by_itself(tenant: Tenant
 
 @pytest.mark.parametrize("name", ["", "a.b", "$a", "a$", "a\0", "x" * 101, "\ud800"])
 async def test_a_name_that_no_filter_could_say_is_refused(tenant: Tenant, name: str) -> None:
-    with pytest.raises(InvalidInputError, match="no name"):
+    with pytest.raises(InvalidInputError, match="not a valid name"):
         await declare(tenant, {name: FieldType.STRING})
 
 

@@ -176,7 +176,7 @@ async def test_an_index_that_was_dropped_is_made_again_and_told_instead_of_nothi
     collection = tenant.services.connection.database[collection_name(kb.id)]
     await collection.drop_search_index(name)
     if mode is Mode.VECTOR:
-        with pytest.raises(StoreLoadingError, match="cannot be asked yet"):
+        with pytest.raises(StoreLoadingError, match="is not ready"):
             await tenant.search(kb.id, QUESTION, mode=mode)
     else:  # An index of words that is being built is told beside what can be answered: here nothing.
         answer = await tenant.search(kb.id, QUESTION, mode=mode)

@@ -41,8 +41,8 @@ def test_every_key_that_the_environment_may_bring_is_of_an_allowed_provider() ->
     [
         ("oobabooga", None, "is not allowed"),
         ("opnai", None, "Did you mean 'openai'"),
-        ("ollama", None, "give yours"),
-        ("azure", None, "give yours"),
+        ("ollama", None, "Give yours"),
+        ("azure", None, "Give yours"),
         ("groq", "https://p.example.com", "at its own address"),
     ],
 )

@@ -197,7 +197,7 @@ def test_what_is_not_allowed_is_refused_by_its_exact_place(raw: dict[str, JsonVa
 
 @pytest.mark.parametrize("raw", [None, [], "a", 1, [{"a": 1}]], ids=repr)
 def test_a_filter_that_is_no_object_is_refused(raw: Any) -> None:
-    with pytest.raises(InvalidInputError, match="metadata_filter: a filter is an object"):
+    with pytest.raises(InvalidInputError, match="metadata_filter: A filter must be an object"):
         parse_filter(raw)
 
 

@@ -52,7 +52,7 @@ class LocalEmbedder:
     def __init__(self, model: str, threads: int = 1, *, batch_size: int = 100) -> None:
         if model != LOCAL_MODEL:
             raise InvalidInputError.of_field(
-                "embedding_model", f"{model!r} is not a local model; there is {LOCAL_MODEL!r}"
+                "embedding_model", f"Unknown local model {model!r}. The only one is {LOCAL_MODEL!r}."
             )
         self.model = model
         self.batch_size = batch_size

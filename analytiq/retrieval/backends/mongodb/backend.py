@@ -79,9 +79,9 @@ class MongoBackend:
                 sample = await self._indexable(knowledge_base, generation_id, sample)
             if loop.time() >= deadline:
                 raise TransientError(
-                    f"after {seconds:g} s the search server shows {seen} of {len(sample)} new chunks of the knowledge"
-                    f" base {knowledge_base.name!r}; it is behind: the document keeps its present chunks, and is tried"
-                    " again",
+                    f"After {seconds:g} s the search server shows {seen} of {len(sample)} new chunks of the"
+                    f" knowledge base {knowledge_base.name!r}. It is behind: the document keeps its present chunks,"
+                    " and the job is retried.",
                     code="search_index_behind",
                 )
             await asyncio.sleep(pause)

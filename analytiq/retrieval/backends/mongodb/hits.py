@@ -86,8 +86,8 @@ class CurrentHits:
             elif is_last:
                 raise InvalidInputError.of_field(
                     "skip",
-                    f"MongoDB's search server shows the {MOST_FOUND} best chunks of a question, and of those only"
-                    f" {len(kept)} of {limit} count; ask for less, or narrow the question by a filter",
+                    f"MongoDB's search server returns the {MOST_FOUND} best chunks of a question, and only"
+                    f" {len(kept)} of the wanted {limit} count. Ask for fewer, or narrow the question by a filter.",
                     code="search_too_deep",
                 )
             asked = min(asked * GROWTH, MOST_FOUND)

@@ -80,7 +80,8 @@ class Mirror:
             if self.view is not None and is_fresh(self.epoch, epoch):
                 return self.view
         raise StoreLoadingError(
-            f"the knowledge base {self._knowledge_base.name!r} is changing faster than it can be followed; ask again",
+            f"The knowledge base {self._knowledge_base.name!r} is changing faster than its index can follow. Ask"
+            " again.",
             retry_after=1.0,
         )
 
@@ -130,8 +131,8 @@ class Mirror:
         _, unfinished = await asyncio.wait([task], timeout=wait_seconds)
         if unfinished or task.cancelled():
             raise StoreLoadingError(
-                f"the words of the knowledge base {self._knowledge_base.name!r} are being indexed; ask again in a"
-                " moment",
+                f"The keyword index of the knowledge base {self._knowledge_base.name!r} is being built. Ask again"
+                " in a moment.",
                 retry_after=wait_seconds,
             )
         task.result()
@@ -270,7 +271,7 @@ class Mirror:
             raise
 
     def _gone(self) -> NotFoundError:
-        return NotFoundError(f"the knowledge base {self._knowledge_base.name!r} has been deleted")
+        return NotFoundError(f"The knowledge base {self._knowledge_base.name!r} has been deleted.")
 
 
 def _told(task: asyncio.Task[None]) -> None:

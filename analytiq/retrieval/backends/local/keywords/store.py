@@ -112,12 +112,13 @@ class LocalLexicalIndex:
             mirror = self._mirrors.get(knowledge_base.id)
             if mirror is None or not await mirror.is_damaged():
                 raise TransientError(
-                    f"the words of the knowledge base {knowledge_base.name!r} could not be searched for this question",
+                    f"The keyword index of the knowledge base {knowledge_base.name!r} could not be searched for"
+                    " this question. Change the question's words.",
                     code="lexical_search_failed",
                 ) from error
             raise StoreLoadingError(
-                f"the index of words of the knowledge base {knowledge_base.name!r} is damaged and is made anew; ask"
-                " again in a moment",
+                f"The keyword index of the knowledge base {knowledge_base.name!r} is damaged and is being rebuilt."
+                " Ask again in a moment.",
                 retry_after=self._build_wait_seconds,
             ) from error
 
@@ -147,8 +148,8 @@ class LocalLexicalIndex:
                 if not mirror.is_closed or self._is_closing:
                     raise
         raise StoreLoadingError(
-            f"the words of the knowledge base {knowledge_base.name!r} are let go as fast as they are made; ask again in"
-            " a moment",
+            f"The keyword index of the knowledge base {knowledge_base.name!r} is evicted as fast as it is built."
+            " Ask again in a moment.",
             retry_after=1.0,
         )
 

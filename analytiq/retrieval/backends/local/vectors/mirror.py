@@ -92,7 +92,8 @@ class Mirror:
             if self.view is not None and is_fresh(self.epoch, epoch):
                 return self.view
         raise StoreLoadingError(
-            f"the knowledge base {self._knowledge_base.name!r} is changing faster than it can be followed; ask again",
+            f"The knowledge base {self._knowledge_base.name!r} is changing faster than its index can follow. Ask"
+            " again.",
             retry_after=1.0,
         )
 
@@ -112,7 +113,7 @@ class Mirror:
         _, unfinished = await asyncio.wait([task], timeout=wait_seconds)
         if unfinished or task.cancelled():
             raise StoreLoadingError(
-                f"the knowledge base {self._knowledge_base.name!r} is being loaded into memory; ask again in a moment",
+                f"The knowledge base {self._knowledge_base.name!r} is being loaded into memory. Ask again in a moment.",
                 retry_after=wait_seconds,
             )
         task.result()
@@ -263,7 +264,7 @@ class Mirror:
         return await asyncio.get_running_loop().run_in_executor(self._workshop.loading, work, *arguments)
 
     def _gone(self) -> NotFoundError:
-        return NotFoundError(f"the knowledge base {self._knowledge_base.name!r} has been deleted")
+        return NotFoundError(f"The knowledge base {self._knowledge_base.name!r} has been deleted.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,8 +151,8 @@ class LocalVectorStore:
                 if not mirror.is_closed or self._is_closing:
                     raise
         raise StoreLoadingError(
-            f"the knowledge base {knowledge_base.name!r} leaves the memory as fast as it is loaded; ask again in a"
-            " moment, or raise ANALYTIQ_SEARCH__LOCAL_STORE_BYTES",
+            f"The knowledge base {knowledge_base.name!r} is evicted from memory as fast as it is loaded. Ask again"
+            " in a moment, or raise ANALYTIQ_SEARCH__LOCAL_STORE_BYTES.",
             retry_after=1.0,
         )
 
