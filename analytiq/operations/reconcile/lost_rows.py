@@ -40,7 +40,7 @@ class LostRows:
     async def spare(
         self, nameless: Sequence[Drift], owners: Iterable[tuple[str, str]], known: Container[str]
     ) -> list[Drift]:
-        """The nameless of a batch; where rows were lost in numbers, as LOST_DOCUMENT, about which nothing is done.
+        """Return a batch's rows without a name; report mass loss as LOST_DOCUMENT, without a repair.
 
         Args:
             nameless: things that no document names.

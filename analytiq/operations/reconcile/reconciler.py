@@ -185,7 +185,7 @@ def _find_at(invariant: SystemInvariant, organization_id: str | None) -> Callabl
 
 
 def _left_of(parts: Sequence[_Part], resume: RunPosition | None) -> list[tuple[_Part, str]]:
-    """The parts that are still to be done, each with the key that it begins behind.
+    """Return the remaining parts, each with the key to resume behind.
 
     A knowledge base that was deleted meanwhile is passed over: those of the invariant with later ids are left.
     """

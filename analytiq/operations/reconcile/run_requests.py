@@ -64,7 +64,7 @@ class RunRequests:
         return run
 
     async def get(self, organization_id: str | None, run_id: str) -> ReconciliationRun:
-        """A run, as far as it is.
+        """Return a run in its present state.
 
         Raises:
             NotFoundError: the organization has no such run, or it has expired.
@@ -77,7 +77,7 @@ class RunRequests:
     async def page(
         self, organization_id: str | None, *, kb_id: str | None = None, skip: int, limit: int
     ) -> tuple[list[ReconciliationRun], int]:
-        """A page of an organization's runs, newest first, without their examples, and how many there are."""
+        """Return a page of an organization's runs, newest first, without examples, and the total count."""
         runs, total = await self._reports.page(organization_id, kb_id=kb_id, skip=skip, limit=limit)
         return await self._as_they_are(runs), total
 
@@ -127,7 +127,7 @@ class RunRequests:
         return run.model_copy(update={"examples": tuple(named)})
 
     async def _as_they_are(self, runs: list[ReconciliationRun]) -> list[ReconciliationRun]:
-        """A run whose job was given up, cancelled or lost says so, though nobody wrote it into its row."""
+        """Show a run as failed, cancelled or lost if its job is, although its row does not say so."""
         waiting = {_request(run).deduplication_key: run for run in runs if _is_unfinished(run)}
         if not waiting:
             return runs

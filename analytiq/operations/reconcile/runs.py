@@ -33,7 +33,7 @@ class Runs(RunRequests):
         self._reconciler = reconciler
 
     async def handle(self, running: RunningJob) -> None:
-        """The handler of runs' jobs; a run whose worker died goes on where it was."""
+        """Handle a run's job; resume a run whose worker died."""
         job = running.job
         if job.subject.run_id is None:
             raise ValueError("a job of a run names it")
@@ -43,7 +43,7 @@ class Runs(RunRequests):
         await self._do(run, JobFence(self._jobs, job))
 
     async def run_over_everything(self, depth: Depth, fence: Fence) -> ReconciliationRun:
-        """A pass of the leader: goes on with the one whose process has ended, else begins one.
+        """Run a pass as the leader: resume an interrupted pass, else begin one.
 
         What it found of an organization is stored for that organization as well, for its owners to see.
 

@@ -125,7 +125,7 @@ class Vectors(KnowledgeBaseInvariant):
             position = until
 
     async def _named(self, entries: Sequence[IndexEntry], current: Sequence[Generation]) -> dict[str, Generation]:
-        """The rows of the generations that entries name; most are current, and read already."""
+        """Read the generations named by entries; most are current, and read already."""
         found = {generation.id: generation for generation in current}
         others = [entry.generation_id for entry in entries if entry.generation_id not in found]
         if others:
