@@ -5,14 +5,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from analytiq.ingestion.ocr.language_data import installed_languages
+from analytiq.jobs.queue.handling import handlers_of
 from analytiq.jobs.queue.history import History
 from analytiq.jobs.queue.operations import Jobs
 from analytiq.jobs.queue.registry import WorkerRegistry
-from analytiq.jobs.queue.runner import Handler, QueueRunner, RunningJob
+from analytiq.jobs.queue.runner import Handler, QueueRunner
 from analytiq.jobs.queue.stops import Stops
 from analytiq.jobs.queue.workers import Workers
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind
+from analytiq.operations.erasure.indexes import ErasedIndexes
 
 if TYPE_CHECKING:
     from analytiq.composition.services import Services
@@ -28,46 +30,23 @@ class JobServices:
 
     @cached_property
     def handlers(self) -> Mapping[JobKind, Handler]:
-        """The handler of every kind of job."""
-        ingestion, assistants, operations = (
-            self._services.ingestion,
-            self._services.assistants,
-            self._services.operations,
+        """The handler of every kind of job, as the services declare it."""
+        services = self._services
+        ingestion, assistants, operations = services.ingestion, services.assistants, services.operations
+        return handlers_of(
+            [
+                ingestion.extraction,
+                ingestion.life_cycle,
+                ingestion.sync,
+                ingestion.sweep,
+                ingestion.cleaning,
+                assistants.running,
+                assistants.triggers,
+                operations.reconciliations,
+                operations.erasures,
+                ErasedIndexes(operations.erasures, services.retrieval.backends),
+            ]
         )
-
-        async def handle_document_membership(running: RunningJob) -> None:
-            await ingestion.life_cycle.handle_document_membership(running)
-            job = running.job
-            if job.subject.document_id is not None:
-                await assistants.triggers.run_on_document(
-                    job.organization_id, job.subject.document_id, request_id=job.request_id
-                )
-
-        async def drop_knowledge_base(running: RunningJob) -> None:
-            await ingestion.life_cycle.handle_drop(running)
-            if running.job.subject.kb_id is not None:
-                self._services.retrieval.backends.forget(running.job.subject.kb_id)
-
-        async def erase(running: RunningJob) -> None:
-            await operations.erasures.handle(running)
-            if running.job.subject.erasure_id is not None:
-                for kb_id in (await operations.erasures.get(running.job.subject.erasure_id)).kb_ids:
-                    self._services.retrieval.backends.forget(kb_id)
-
-        return {
-            JobKind.EXTRACT: ingestion.extraction.handle,
-            JobKind.MEMBERSHIP_DOCUMENT: handle_document_membership,
-            JobKind.MEMBERSHIP_KB: ingestion.life_cycle.handle_kb_membership,
-            JobKind.SYNC: ingestion.sync.handle,
-            JobKind.SWEEP: ingestion.sweep.handle,
-            JobKind.CLEAN_DOCUMENT: ingestion.cleaning.handle,
-            JobKind.DROP_KB: drop_knowledge_base,
-            JobKind.ERASE: erase,
-            JobKind.RECONCILE: operations.reconciliations.handle,
-            JobKind.RUN_PROMPT: assistants.running.handle,
-            JobKind.MEMBERSHIP_PROMPT: assistants.triggers.handle_prompt_membership,
-            JobKind.CLEAN_PROMPT: assistants.triggers.handle_clean,
-        }
 
     async def on_dead(self, job: Job, failure: Failure) -> None:
         """Fail the document's text or the prompt's run with a job that has no attempt left."""

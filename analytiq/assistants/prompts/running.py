@@ -15,9 +15,10 @@ from analytiq.errors import InvalidInputError, LeaseLostError, NotFoundError, Pe
 from analytiq.inference.llm.service import ChatService
 from analytiq.inference.tokens import count_tokens, prefix_end, without_surrogates
 from analytiq.jobs.queue import retry
+from analytiq.jobs.queue.handling import job
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.document import Document, Failure
-from analytiq.models.job import Job
+from analytiq.models.job import Job, JobKind
 from analytiq.models.organization import Organization
 from analytiq.models.prompt import PromptConfiguration
 from analytiq.models.prompt_run import UNFINISHED, PromptRun, RunStatus
@@ -83,6 +84,7 @@ class PromptRunning:
         self._services = RunServices(chat, search, rows.runs)
         self._settings = settings
 
+    @job(JobKind.RUN_PROMPT)
     async def handle(self, running: RunningJob) -> None:
         """Execute the run or resume it; do nothing if it is over or gone.
 

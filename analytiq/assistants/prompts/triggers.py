@@ -9,7 +9,9 @@ from collections.abc import Sequence
 import structlog
 
 from analytiq.assistants.prompts.requests import run_request
+from analytiq.jobs.queue.handling import follows, job
 from analytiq.jobs.queue.runner import RunningJob
+from analytiq.models.job import JobKind
 from analytiq.models.prompt import Prompt
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.backup_holds import BackupHoldRepository
@@ -48,6 +50,13 @@ class PromptTriggers:
         self._jobs = jobs
         self._holds = holds
 
+    @follows(JobKind.MEMBERSHIP_DOCUMENT)
+    async def follow_document_membership(self, running: RunningJob) -> None:
+        """Request the runs that a changed document calls for."""
+        job = running.job
+        if job.subject.document_id is not None:
+            await self.run_on_document(job.organization_id, job.subject.document_id, request_id=job.request_id)
+
     async def run_on_document(self, organization_id: str, document_id: str, *, request_id: str | None) -> int:
         """Request a run of each prompt with a tag of the document that has none for its text; return their number."""
         document = await self._documents.get(organization_id, document_id)
@@ -58,6 +67,7 @@ class PromptTriggers:
             count += await self._request(prompt, [(document_id, document.text_hash)], request_id)
         return count
 
+    @job(JobKind.MEMBERSHIP_PROMPT)
     async def handle_prompt_membership(self, running: RunningJob) -> None:
         """Request a run of the prompt's latest version on each document with one of its tags."""
         job = running.job
@@ -72,6 +82,7 @@ class PromptTriggers:
             count += await self._request(prompt, batch, job.request_id)
         log.info("prompts.membership", prompt_id=prompt.id, version=prompt.version, runs=count)
 
+    @job(JobKind.CLEAN_PROMPT)
     async def handle_clean(self, running: RunningJob) -> None:
         """Remove all data of a deleted prompt."""
         job = running.job

@@ -2,7 +2,9 @@
 
 import structlog
 
+from analytiq.jobs.queue.handling import job
 from analytiq.jobs.queue.runner import RunningJob
+from analytiq.models.job import JobKind
 from analytiq.storage.files import FileStore
 from analytiq.storage.repositories.backup_holds import BackupHoldRepository
 from analytiq.storage.repositories.chats import ChatRepository
@@ -42,6 +44,7 @@ class Cleaning:
         self._holds = holds
         self._chats = chats
 
+    @job(JobKind.CLEAN_DOCUMENT)
     async def handle(self, running: RunningJob) -> None:
         """Clean one document; all of it, where the document is gone."""
         organization_id, document_id = running.job.organization_id, running.job.subject.document_id

@@ -14,6 +14,7 @@ from analytiq.ingestion.parsing.plain_text import parse_utf8
 from analytiq.ingestion.parsing.reading import DocumentReader
 from analytiq.ingestion.parsing.registry import PLAIN_TEXT_PARSER, default_registry
 from analytiq.jobs.queue import retry
+from analytiq.jobs.queue.handling import job
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.document import Document, DocumentState, Failure
 from analytiq.models.job import Job, JobKind
@@ -58,6 +59,7 @@ class Extraction:
         self._settings = settings
         self._organizations = OrganizationRepository(connection)
 
+    @job(JobKind.EXTRACT)
     async def handle(self, running: RunningJob) -> None:
         """Read the document's file and serve its text; a document that is gone leaves nothing behind."""
         organization_id, document_id = running.job.organization_id, running.job.subject.document_id

@@ -2,8 +2,10 @@
 
 import structlog
 
+from analytiq.jobs.queue.handling import job
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.index_entry import GenerationState
+from analytiq.models.job import JobKind
 from analytiq.retrieval.backends.registry import Backends
 from analytiq.storage.all_repositories import Repositories
 from analytiq.telemetry.checkpoints import checkpoint
@@ -18,6 +20,7 @@ class Sweep:
         self._rows = rows
         self._backends = backends
 
+    @job(JobKind.SWEEP)
     async def handle(self, running: RunningJob) -> None:
         """Move the generation to purging, delete its vectors, then its row; a current one is left alone."""
         job = running.job

@@ -17,8 +17,10 @@ from analytiq.ingestion.indexing.commit import Commit, TruthChangedError, sweep_
 from analytiq.ingestion.indexing.plan import Index, Nothing, Project, Remove, Retire, plan
 from analytiq.ingestion.indexing.projecting import Projecting
 from analytiq.ingestion.indexing.staging import Pair, Staging
+from analytiq.jobs.queue.handling import job
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.index_entry import Generation, GenerationState
+from analytiq.models.job import JobKind
 from analytiq.storage.repositories.documents import DocumentRepository
 from analytiq.storage.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.storage.repositories.jobs import JobRepository
@@ -61,6 +63,7 @@ class Sync:
         self._projecting = projecting
         self._rate_limits = rate_limits
 
+    @job(JobKind.SYNC)
     async def handle(self, running: RunningJob) -> None:
         """Make the pair as the truth says."""
         kb_id, document_id = running.job.subject.kb_id, running.job.subject.document_id

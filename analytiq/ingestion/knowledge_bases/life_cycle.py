@@ -5,6 +5,7 @@ import asyncio
 import structlog
 
 from analytiq.ingestion.membership import Membership, kb_changed
+from analytiq.jobs.queue.handling import follows, job
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.job import Job, JobKind, JobState
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
@@ -56,6 +57,7 @@ class KnowledgeBaseLifeCycle:
         self._unsettled: dict[str, str] = {}
         self._has_unsettled = asyncio.Event()
 
+    @job(JobKind.MEMBERSHIP_DOCUMENT)
     async def handle_document_membership(self, running: RunningJob) -> None:
         """Enqueue a sync of each pair that a changed document touches."""
         job = running.job
@@ -65,6 +67,7 @@ class KnowledgeBaseLifeCycle:
             job.organization_id, job.subject.document_id, request_id=job.request_id
         )
 
+    @job(JobKind.MEMBERSHIP_KB)
     async def handle_kb_membership(self, running: RunningJob) -> None:
         """Enqueue a sync of each pair that a changed knowledge base touches."""
         job = running.job
@@ -79,6 +82,7 @@ class KnowledgeBaseLifeCycle:
         await self._backends.of(knowledge_base).prepare(knowledge_base)
         log.info("knowledge_bases.membership", kb_id=knowledge_base.id, pairs=pairs)
 
+    @job(JobKind.DROP_KB)
     async def handle_drop(self, running: RunningJob) -> None:
         """Remove everything of a deleted knowledge base, its row last, so that a crash is made up for."""
         job = running.job
@@ -102,6 +106,12 @@ class KnowledgeBaseLifeCycle:
         await self._rate_limits.forget_knowledge_base(job.organization_id, kb_id)
         await self._knowledge_bases.delete(job.organization_id, kb_id)
         log.info("knowledge_bases.dropped", kb_id=kb_id)
+
+    @follows(JobKind.DROP_KB)
+    async def forget_dropped(self, running: RunningJob) -> None:
+        """Drop what this process holds of the deleted knowledge base."""
+        if running.job.subject.kb_id is not None:
+            self._backends.forget(running.job.subject.kb_id)
 
     async def after_job(self, job: Job) -> None:
         """Note that an attempt at a knowledge base's job has ended; `settle_continuously` does what follows."""

@@ -17,6 +17,7 @@ from analytiq.errors import (
 )
 from analytiq.ingestion.documents.metadata import fitted_metadata
 from analytiq.ingestion.documents.service import Documents
+from analytiq.jobs.queue.handling import job
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.document import Failure
 from analytiq.models.erasure import (
@@ -196,6 +197,7 @@ class Erasures:
         """Return a page of erasures, latest first, and the total count."""
         return await self._rows.page(organization_id, skip=skip, limit=limit)
 
+    @job(JobKind.ERASE)
     async def handle(self, running: RunningJob) -> None:
         """Continue an erasure as a job; a wait postpones the job, and costs no attempt."""
         erasure_id = running.job.subject.erasure_id

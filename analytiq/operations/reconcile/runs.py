@@ -7,10 +7,11 @@ import structlog
 
 from analytiq import clock
 from analytiq.errors import AnalytiqError, LeaseLostError
+from analytiq.jobs.queue.handling import job
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.jobs.scheduling.fences import Fence, JobFence
 from analytiq.models.document import Failure
-from analytiq.models.job import Progress
+from analytiq.models.job import JobKind, Progress
 from analytiq.models.reconciliation import Depth, FoundDrift, ReconciliationRun, RunState
 from analytiq.operations.reconcile.reconciler import PassOptions, Reconciler, Scope, Step
 from analytiq.operations.reconcile.report import EXAMPLES, Drift, Report
@@ -32,6 +33,7 @@ class Runs(RunRequests):
         super().__init__(connection, kept_days=kept_days)
         self._reconciler = reconciler
 
+    @job(JobKind.RECONCILE)
     async def handle(self, running: RunningJob) -> None:
         """Handle a run's job; resume a run whose worker died."""
         job = running.job
