@@ -29,7 +29,9 @@ from analytiq.storage.repositories.archives import ArchiveSource
 from analytiq.storage.repositories.organizations import OrganizationRepository
 from analytiq.telemetry import logs
 
-Archive = Annotated[Path, typer.Argument(metavar="FILE", help="An archive of `analytiq backup`; - for standard input.")]
+Archive = Annotated[
+    Path, typer.Argument(metavar="FILE", help="Archive file written by `analytiq backup`; - for standard input.")
+]
 
 
 app = typer.Typer()
@@ -38,9 +40,13 @@ app = typer.Typer()
 @app.command()
 def backup(
     *,
-    to: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to; - for standard output.")] = None,
-    check: Annotated[Path | None, typer.Option(metavar="FILE", help="Read an archive through instead.")] = None,
-    organization: Annotated[list[str] | None, typer.Option(help="Its id; not needed for the only one.")] = None,
+    to: Annotated[Path | None, typer.Option(metavar="FILE", help="File to write; - for standard output.")] = None,
+    check: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Verify an archive instead of writing one.")
+    ] = None,
+    organization: Annotated[
+        list[str] | None, typer.Option(help="Id of the organization; optional if there is only one.")
+    ] = None,
     is_whole: Annotated[
         bool, typer.Option("--everything", help="All organizations, with access tokens and encrypted keys.")
     ] = False,
@@ -62,16 +68,14 @@ def backup(
 def restore(
     *,
     archive: Archive,
-    organization: Annotated[list[str] | None, typer.Option(help="Only this one of the archive's: its id.")] = None,
-    is_fresh: Annotated[
-        bool, typer.Option("--as-new", help="As a new organization with ids of its own, beside what is there.")
-    ] = False,
-    name: Annotated[str | None, typer.Option(help="Another name for the organization.")] = None,
+    organization: Annotated[list[str] | None, typer.Option(help="Id of the one organization to restore.")] = None,
+    is_fresh: Annotated[bool, typer.Option("--as-new", help="Restore as a new organization with new ids.")] = False,
+    name: Annotated[str | None, typer.Option(help="New name of the organization.")] = None,
     replaces: Annotated[
-        bool, typer.Option("--replace", help="Erase what is there of the organization first; its tokens stay.")
+        bool, typer.Option("--replace", help="Erase the existing organization first; keep its tokens.")
     ] = False,
     allows_erased: Annotated[
-        bool, typer.Option("--even-if-erased", help="Also an organization that was erased since the backup.")
+        bool, typer.Option("--even-if-erased", help="Also restore an organization erased since the backup.")
     ] = False,
     is_dry_run: DryRun = False,
     yes: Yes = False,

@@ -16,13 +16,13 @@ from analytiq.standalone.local_database import on_database
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.embedding_cache import CacheSize, EmbeddingCacheRepository
 
-app = typer.Typer(help="The cache of embeddings.", no_args_is_help=True)
+app = typer.Typer(help="Manage the embedding cache.", no_args_is_help=True)
 
 
 @app.command("scope")
 def cache_scope(
     scope: Annotated[
-        CacheScope | None, typer.Argument(help="Shared with all, or with none; shown, if left out.")
+        CacheScope | None, typer.Argument(help="Share with all organizations, or none. Default: show the setting.")
     ] = None,
     data_dir: DataDir = None,
 ) -> None:

@@ -19,12 +19,13 @@ app = typer.Typer()
 @app.command()
 def chat(
     *,
-    question: Annotated[str | None, typer.Argument(help="The only question; left out: a conversation.")] = None,
-    kb: Annotated[list[str] | None, typer.Option(help="Name or id; may be repeated, not needed for the only one.")] = (
-        None
-    ),
-    thread: Annotated[str | None, typer.Option(help="Go on with this thread: its id.")] = None,
-    model: Annotated[str | None, typer.Option(help="Chat model; the organization's default, if left out.")] = None,
+    question: Annotated[str | None, typer.Argument(help="A single question. Default: start a conversation.")] = None,
+    kb: Annotated[
+        list[str] | None,
+        typer.Option(help="Name or id of a knowledge base; repeatable. Optional if there is only one."),
+    ] = (None),
+    thread: Annotated[str | None, typer.Option(help="Id of the thread to continue.")] = None,
+    model: Annotated[str | None, typer.Option(help="Chat model. Default: the organization's.")] = None,
     data_dir: DataDir = None,
 ) -> None:
     """Ask questions that a chat model answers from the documents, with citations."""

@@ -33,14 +33,16 @@ app = typer.Typer()
 @app.command()
 def demo(
     *,
-    data_dir: Annotated[Path, typer.Option("--data-dir", help="Where its data are kept.")] = Path(".analytiq/demo"),
+    data_dir: Annotated[Path, typer.Option("--data-dir", help="Directory of the demo's data.")] = Path(
+        ".analytiq/demo"
+    ),
     host: Host = None,
     port: Port = None,
     stops_by_itself: Annotated[
         bool, typer.Option("--exit", envvar="DEMO_EXIT", help="Stop after the questions.")
     ] = False,
     pages_follow: Annotated[
-        bool, typer.Option("--pages-follow", hidden=True, help="The management UI is being built meanwhile.")
+        bool, typer.Option("--pages-follow", hidden=True, help="Build the management UI meanwhile.")
     ] = False,
 ) -> None:
     """Run everything with sample documents, ask three questions, and go on serving."""

@@ -33,18 +33,18 @@ from analytiq.storage.repositories.tags import TagRepository
 from analytiq.storage.repositories.texts import TextRepository
 from analytiq.telemetry import logs
 
-app = typer.Typer(help="Delete for good, with a report; directly in the database.", no_args_is_help=True)
+app = typer.Typer(help="Delete permanently, with a report. Works directly on the database.", no_args_is_help=True)
 
-OrganizationId = Annotated[str, typer.Argument(metavar="ORGANIZATION", help="Its id.")]
-Reason = Annotated[str | None, typer.Option(help="Why; it is kept in the report.")]
+OrganizationId = Annotated[str, typer.Argument(metavar="ORGANIZATION", help="Id of the organization.")]
+Reason = Annotated[str | None, typer.Option(help="Reason, stored in the report.")]
 
 
 @app.command("organization")
 def erase_organization(
     *,
     organization: OrganizationId,
-    ledger: Annotated[LedgerFate, typer.Option(help="What becomes of its charges.")] = LedgerFate.ANONYMIZE,
-    cache: Annotated[CacheFate, typer.Option(help="And of embeddings that others may use and it has paid for.")] = (
+    ledger: Annotated[LedgerFate, typer.Option(help="Treatment of the charges.")] = LedgerFate.ANONYMIZE,
+    cache: Annotated[CacheFate, typer.Option(help="Treatment of shared embeddings that it paid for.")] = (
         CacheFate.DELETE
     ),
     reason: Reason = None,
@@ -68,13 +68,16 @@ def erase_organization(
 def erase_documents(
     *,
     organization: OrganizationId,
-    document: Annotated[list[str] | None, typer.Option(help="Its id. May be repeated.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="With this tag, by name; with all, if repeated.")] = None,
-    name_contains: Annotated[str | None, typer.Option("--name", help="With this in the name.")] = None,
-    metadata: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="With this metadata; with all, if repeated.")
+    document: Annotated[list[str] | None, typer.Option(help="Id of a document. Repeatable.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Documents with this tag name; with all of them, if repeated.")
     ] = None,
-    uploaded_before: Annotated[datetime | None, typer.Option(help="Uploaded before then, UTC.")] = None,
+    name_contains: Annotated[str | None, typer.Option("--name", help="Documents with this text in the name.")] = None,
+    metadata: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="Documents with this metadata; with all of it, if repeated."),
+    ] = None,
+    uploaded_before: Annotated[datetime | None, typer.Option(help="Documents uploaded before this time (UTC).")] = None,
     reason: Reason = None,
     is_dry_run: DryRun = False,
     yes: Yes = False,
@@ -103,7 +106,7 @@ def erase_cache(
     *,
     organization: OrganizationId,
     includes_shared: Annotated[
-        bool, typer.Option("--shared", help="Also what others may use and it has paid for.")
+        bool, typer.Option("--shared", help="Also erase shared embeddings that it paid for.")
     ] = False,
     reason: Reason = None,
     is_dry_run: DryRun = False,
@@ -123,7 +126,7 @@ def erase_cache(
 
 @app.command("list")
 def erase_list(
-    organization: Annotated[str | None, typer.Option(help="Only of this one: its id.")] = None,
+    organization: Annotated[str | None, typer.Option(help="Id of the one organization to show.")] = None,
     data_dir: DataDir = None,
 ) -> None:
     """List erasures, latest first."""
@@ -133,7 +136,7 @@ def erase_list(
 
 @app.command("show")
 def erase_show(
-    erasure: Annotated[str, typer.Argument(metavar="ERASURE", help="As `erase list` shows it.")],
+    erasure: Annotated[str, typer.Argument(metavar="ERASURE", help="Id from `erase list`.")],
     data_dir: DataDir = None,
 ) -> None:
     """Show the report of an erasure: what went, and the proof that nothing is left."""
@@ -143,7 +146,7 @@ def erase_show(
 
 @app.command("continue")
 def erase_continue(
-    erasure: Annotated[str, typer.Argument(metavar="ERASURE", help="As `erase list` shows it.")],
+    erasure: Annotated[str, typer.Argument(metavar="ERASURE", help="Id from `erase list`.")],
     data_dir: DataDir = None,
 ) -> None:
     """Go on with an erasure whose command was stopped, where no worker does."""
@@ -155,8 +158,10 @@ def erase_continue(
 def erase_retention(
     *,
     organization: OrganizationId,
-    days: Annotated[int | None, typer.Option(help="Delete documents so long after the upload of their file.")] = None,
-    is_off: Annotated[bool, typer.Option("--off", help="Keep documents until somebody deletes them.")] = False,
+    days: Annotated[
+        int | None, typer.Option(help="Delete documents this many days after the upload of their file.")
+    ] = None,
+    is_off: Annotated[bool, typer.Option("--off", help="Keep documents until they are deleted by hand.")] = False,
     data_dir: DataDir = None,
 ) -> None:
     """Say how long an organization's documents are kept; for good, unless said otherwise."""

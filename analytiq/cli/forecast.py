@@ -18,12 +18,13 @@ app = typer.Typer()
 @app.command()
 def forecast(
     *,
-    tag: Annotated[list[str], typer.Option(help="It would gather documents with any of these.")],
-    model: Annotated[str | None, typer.Option(help="Embedding model; the organization's default, if left out.")] = None,
-    chunker: Annotated[str, typer.Option(help="How texts are cut.")] = "recursive",
+    tag: Annotated[list[str], typer.Option(help="Tag of the documents to include. Repeatable.")],
+    model: Annotated[str | None, typer.Option(help="Embedding model. Default: the organization's.")] = None,
+    chunker: Annotated[str, typer.Option(help="Chunker that splits the texts.")] = "recursive",
     chunk_size: Annotated[int, typer.Option(min=1, max=8192, help="Tokens.")] = 512,
     chunk_overlap: Annotated[
-        int | None, typer.Option(min=0, max=4096, help="Tokens; 128 or a quarter of the chunk, if left out.")
+        int | None,
+        typer.Option(min=0, max=4096, help="Overlap in tokens. Default: 128, at most a quarter of the chunk."),
     ] = None,
     data_dir: DataDir = None,
 ) -> None:

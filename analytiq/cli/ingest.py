@@ -22,31 +22,31 @@ app = typer.Typer()
 @app.command()
 def ingest(
     *,
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH…", help="Files and directories, without hidden ones.")],
-    tag: Annotated[list[str] | None, typer.Option(help="For all files; made if missing. May be repeated.")] = None,
-    kb: Annotated[str | None, typer.Option(help="Name of a knowledge base for these tags; made if missing.")] = None,
-    model: Annotated[str | None, typer.Option(help="Embedding model of a knowledge base that is made.")] = None,
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH…", help="Files and directories; hidden ones are skipped.")
+    ],
+    tag: Annotated[list[str] | None, typer.Option(help="Tag for all files, created if missing. Repeatable.")] = None,
+    kb: Annotated[str | None, typer.Option(help="Knowledge base for these tags, created if missing.")] = None,
+    model: Annotated[str | None, typer.Option(help="Embedding model of a new knowledge base.")] = None,
     metadata: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="For all files. May be repeated.")
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Metadata for all files. Repeatable.")
     ] = None,
     on_duplicate: Annotated[
         DuplicatePolicy | None,
-        typer.Option(help="Where the name is there already. Left out: replace for directories, return for files."),
+        typer.Option(help="Action for an existing name. Default: replace for directories, return for files."),
     ] = None,
     include: Annotated[
-        list[str] | None, typer.Option(metavar="GLOB", help="Only these files of directories. May be repeated.")
+        list[str] | None, typer.Option(metavar="GLOB", help="Pattern of files to include. Repeatable.")
     ] = None,
     exclude: Annotated[
-        list[str] | None, typer.Option(metavar="GLOB", help="Not these files or folders. May be repeated.")
+        list[str] | None, typer.Option(metavar="GLOB", help="Pattern of files or folders to exclude. Repeatable.")
     ] = None,
     name: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="A name for the directory, instead of its own.")
+        str | None, typer.Option("--as", metavar="NAME", help="Folder name in Analytiq, instead of the directory's.")
     ] = None,
-    delete: Annotated[
-        bool, typer.Option("--delete", help="Delete documents whose files are gone from the directory.")
-    ] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Go on, and follow changes until Ctrl-C.")] = False,
-    wait: Annotated[bool, typer.Option(help="Wait until the documents can be found.")] = True,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete documents whose files left the directory.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Follow changes until Ctrl-C.")] = False,
+    wait: Annotated[bool, typer.Option(help="Wait until the documents are searchable.")] = True,
     data_dir: DataDir = None,
 ) -> None:
     """Upload files, and wait until they can be found. Exit code 1 if any failed.

@@ -14,13 +14,13 @@ from analytiq.client import Client, Job, JobAttempt, JobDetail
 from analytiq.errors import InvalidInputError
 from analytiq.models.job import JobKind, JobState
 
-app = typer.Typer(help="What waits, runs, or was given up.", no_args_is_help=True)
+app = typer.Typer(help="Show, replay and cancel jobs.", no_args_is_help=True)
 
-JobId = Annotated[str, typer.Argument(metavar="JOB", help="As `jobs list` shows it.")]
-OfKind = Annotated[JobKind | None, typer.Option("--kind", help="Only of this kind.")]
-OfKnowledgeBase = Annotated[str | None, typer.Option("--kb", help="Only of this knowledge base: its name or id.")]
-OfDocument = Annotated[str | None, typer.Option("--document", help="Only of this document: its id.")]
-OfError = Annotated[str | None, typer.Option("--error", help="Only those whose last error has this code.")]
+JobId = Annotated[str, typer.Argument(metavar="JOB", help="Id from `jobs list`.")]
+OfKind = Annotated[JobKind | None, typer.Option("--kind", help="Only jobs of this kind.")]
+OfKnowledgeBase = Annotated[str | None, typer.Option("--kb", help="Only jobs of this knowledge base (name or id).")]
+OfDocument = Annotated[str | None, typer.Option("--document", help="Only jobs of the document with this id.")]
+OfError = Annotated[str | None, typer.Option("--error", help="Only jobs whose last error has this code.")]
 
 
 class UnfinishedState(StrEnum):
@@ -33,12 +33,12 @@ class UnfinishedState(StrEnum):
 @app.command("list")
 def jobs_list(
     *,
-    state: Annotated[list[JobState] | None, typer.Option(help="Any of these. May be repeated.")] = None,
+    state: Annotated[list[JobState] | None, typer.Option(help="Only jobs in this state. Repeatable.")] = None,
     kind: OfKind = None,
     kb: OfKnowledgeBase = None,
     document: OfDocument = None,
     error: OfError = None,
-    limit: Annotated[int, typer.Option(min=1, max=100, help="How many to show at most.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of rows.")] = 20,
     data_dir: DataDir = None,
 ) -> None:
     """List jobs, latest change first. `--state dead` shows those that were given up."""
@@ -58,8 +58,8 @@ def jobs_show(job: JobId, data_dir: DataDir = None) -> None:
 @app.command("replay")
 def jobs_replay(
     *,
-    job: Annotated[str | None, typer.Argument(metavar="JOB", help="As `jobs list` shows it.")] = None,
-    is_all: Annotated[bool, typer.Option("--all", help="Every job that was given up.")] = False,
+    job: Annotated[str | None, typer.Argument(metavar="JOB", help="Id from `jobs list`.")] = None,
+    is_all: Annotated[bool, typer.Option("--all", help="All failed jobs.")] = False,
     kind: OfKind = None,
     kb: OfKnowledgeBase = None,
     document: OfDocument = None,
@@ -75,10 +75,10 @@ def jobs_replay(
 @app.command("cancel")
 def jobs_cancel(
     *,
-    job: Annotated[str | None, typer.Argument(metavar="JOB", help="As `jobs list` shows it.")] = None,
-    is_all: Annotated[bool, typer.Option("--all", help="Every job but those that delete.")] = False,
+    job: Annotated[str | None, typer.Argument(metavar="JOB", help="Id from `jobs list`.")] = None,
+    is_all: Annotated[bool, typer.Option("--all", help="All jobs except deletions.")] = False,
     state: Annotated[
-        UnfinishedState | None, typer.Option(help="Only those that wait (available), or only those that run.")
+        UnfinishedState | None, typer.Option(help="Only waiting jobs (available), or only running ones.")
     ] = None,
     kind: OfKind = None,
     kb: OfKnowledgeBase = None,

@@ -11,7 +11,7 @@ from analytiq.cli.options import DataDir
 from analytiq.client import Client, KnowledgeBase, ProblemError, Tag
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError
 
-app = typer.Typer(help="Knowledge bases.", no_args_is_help=True)
+app = typer.Typer(help="Manage knowledge bases.", no_args_is_help=True)
 
 
 @app.command("list")
@@ -25,9 +25,9 @@ def kb_list(data_dir: DataDir = None) -> None:
 def kb_create(
     *,
     name: Annotated[str, typer.Argument()],
-    tag: Annotated[list[str], typer.Option(help="It gathers documents with any of these; made if missing.")],
-    model: Annotated[str | None, typer.Option(help="Embedding model; the installation's default, if left out.")] = None,
-    chunker: Annotated[str, typer.Option(help="How texts are cut.")] = "recursive",
+    tag: Annotated[list[str], typer.Option(help="Tag of its documents, created if missing. Repeatable.")],
+    model: Annotated[str | None, typer.Option(help="Embedding model. Default: the installation's.")] = None,
+    chunker: Annotated[str, typer.Option(help="Chunker that splits the texts.")] = "recursive",
     chunk_size: Annotated[int, typer.Option(min=1, max=8192, help="Tokens.")] = 512,
     chunk_overlap: Annotated[int, typer.Option(min=0, max=4096, help="Tokens.")] = 128,
     data_dir: DataDir = None,
@@ -50,9 +50,9 @@ def kb_create(
 def kb_delete(
     *,
     name: Annotated[str, typer.Argument(metavar="NAME-OR-ID")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
     detach: Annotated[
-        bool, typer.Option("--detach", help="Also where prompts search it: each gets a version without it.")
+        bool, typer.Option("--detach", help="Detach prompts that search it: each gets a version without it.")
     ] = False,
     data_dir: DataDir = None,
 ) -> None:

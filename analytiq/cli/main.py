@@ -79,7 +79,7 @@ class Commands(LazyGroup):
 app = typer.Typer(
     name="analytiq",
     cls=Commands,
-    help="Documents with tags, knowledge bases that find passages in them, on MongoDB.",
+    help="Ingest, search and question documents on MongoDB.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",

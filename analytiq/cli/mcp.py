@@ -28,7 +28,7 @@ def mcp(
     *,
     files: Annotated[
         list[Path] | None,
-        typer.Option("--files", help="A folder whose files may be uploaded by their path. May be repeated."),
+        typer.Option("--files", help="Folder whose files may be uploaded by path. Repeatable."),
     ] = None,
     data_dir: DataDir = None,
 ) -> None:

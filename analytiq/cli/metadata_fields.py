@@ -11,7 +11,7 @@ from analytiq.client import Client
 from analytiq.errors import InvalidInputError
 from analytiq.models.metadata_field import FieldType, MisfitPolicy
 
-app = typer.Typer(help="Types of documents' metadata.", no_args_is_help=True)
+app = typer.Typer(help="Manage the declared types of documents' metadata.", no_args_is_help=True)
 
 
 @app.command("list")
@@ -30,7 +30,7 @@ def declare(
     *,
     field: Annotated[list[str], typer.Argument(metavar="NAME=TYPE", help="string, number, boolean or date.")],
     removes_misfits: Annotated[
-        bool, typer.Option("--remove-misfits", help="Take values of another type out of the documents' metadata.")
+        bool, typer.Option("--remove-misfits", help="Remove values of another type from the documents' metadata.")
     ] = False,
     data_dir: DataDir = None,
 ) -> None:
@@ -42,7 +42,7 @@ def declare(
 
 @app.command("drop")
 def drop(
-    *, name: Annotated[list[str], typer.Argument(help="As `fields list` shows it.")], data_dir: DataDir = None
+    *, name: Annotated[list[str], typer.Argument(help="Name from `fields list`.")], data_dir: DataDir = None
 ) -> None:
     """Declare fields no longer; the documents' values stay, and may be anything from now on."""
     with api_client(data_dir) as client:

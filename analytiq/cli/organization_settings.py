@@ -10,9 +10,9 @@ from analytiq.cli.options import DataDir
 from analytiq.client.organization_models import ModelRateLimit, OrganizationSettings, RateLimits
 from analytiq.errors import InvalidInputError
 
-app = typer.Typer(help="The organization's OCR languages and rate limits.", no_args_is_help=True)
+app = typer.Typer(help="Manage the organization's OCR languages and rate limits.", no_args_is_help=True)
 
-PerMinute = Annotated[int | None, typer.Option(min=0, help="0: as the server says.")]
+PerMinute = Annotated[int | None, typer.Option(min=0, help="0 restores the server's limit.")]
 
 
 @app.command("show")
@@ -25,7 +25,7 @@ def show(data_dir: DataDir = None) -> None:
 @app.command("ocr-languages")
 def ocr_languages(
     languages: Annotated[
-        list[str] | None, typer.Argument(help="Tesseract's codes: eng, deu …; the server's, if left out.")
+        list[str] | None, typer.Argument(help="Tesseract codes such as eng or deu. Default: the server's.")
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
@@ -41,7 +41,7 @@ def rate_limits(
     tokens_per_minute: PerMinute = None,
     documents_per_minute: PerMinute = None,
     model: Annotated[
-        str | None, typer.Option(help="Of this model alone: requests and tokens; of all, if left out.")
+        str | None, typer.Option(help="Model of the request and token limits. Default: all models.")
     ] = None,
     data_dir: DataDir = None,
 ) -> None:

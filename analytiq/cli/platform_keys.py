@@ -21,7 +21,7 @@ from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.providers import ProviderRepository
 
 app = typer.Typer(
-    help="Keys that count for all organizations; of the operator, in the database itself.", no_args_is_help=True
+    help="Manage the operator's keys for all organizations, directly in the database.", no_args_is_help=True
 )
 
 
@@ -36,9 +36,7 @@ def platform_list(data_dir: DataDir = None) -> None:
 def platform_put(
     *,
     provider: ProviderName,
-    api_base: Annotated[
-        str | None, typer.Option(help="Address of a server of your own that speaks OpenAI's protocol.")
-    ] = None,
+    api_base: Annotated[str | None, typer.Option(help="Address of your own OpenAI-compatible server.")] = None,
     no_key: NoKey = False,
     data_dir: DataDir = None,
 ) -> None:

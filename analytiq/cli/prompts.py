@@ -17,10 +17,10 @@ from analytiq.cli.options import DataDir
 from analytiq.client import Client, Model, Prompt, PromptRun, PromptRunDetail
 from analytiq.errors import InvalidInputError, NotFoundError
 
-app = typer.Typer(help="Prompts, their runs and results.", no_args_is_help=True)
+app = typer.Typer(help="Manage prompts, their runs and results.", no_args_is_help=True)
 
 PromptName = Annotated[str, typer.Argument(metavar="NAME-OR-ID")]
-OfVersion = Annotated[int | None, typer.Option("--version", min=1, help="The latest, if left out.")]
+OfVersion = Annotated[int | None, typer.Option("--version", min=1, help="Version. Default: the latest.")]
 
 
 @app.command("list")
@@ -34,19 +34,19 @@ def prompt_list(data_dir: DataDir = None) -> None:
 def prompt_create(
     *,
     name: Annotated[str, typer.Argument()],
-    text: Annotated[str | None, typer.Option(help="The task.")] = None,
-    file: Annotated[Path | None, typer.Option(help="A file with the task, instead of --text.")] = None,
-    schema: Annotated[Path | None, typer.Option(help="A file with a JSON schema that answers follow.")] = None,
+    text: Annotated[str | None, typer.Option(help="Text of the task.")] = None,
+    file: Annotated[Path | None, typer.Option(help="File with the task, instead of --text.")] = None,
+    schema: Annotated[Path | None, typer.Option(help="File with a JSON schema for the answers.")] = None,
     tag: Annotated[
-        list[str] | None, typer.Option(help="Run by itself on documents with any of these; made if missing.")
+        list[str] | None, typer.Option(help="Tag of documents to run on automatically, created if missing. Repeatable.")
     ] = None,
-    kb: Annotated[str | None, typer.Option(help="What the model may search: a knowledge base's name or id.")] = None,
-    model: Annotated[str | None, typer.Option(help="Chat model; the organization's default, if left out.")] = None,
-    max_iterations: Annotated[int, typer.Option(min=1, max=20, help="Rounds of the model.")] = 5,
-    token_budget: Annotated[int | None, typer.Option(min=100, help="Tokens of a run.")] = None,
-    spu_budget: Annotated[int | None, typer.Option(min=0, help="SPUs of a run.")] = None,
+    kb: Annotated[str | None, typer.Option(help="Name or id of the knowledge base that the model may search.")] = None,
+    model: Annotated[str | None, typer.Option(help="Chat model. Default: the organization's.")] = None,
+    max_iterations: Annotated[int, typer.Option(min=1, max=20, help="Maximum rounds of the model.")] = 5,
+    token_budget: Annotated[int | None, typer.Option(min=100, help="Maximum tokens of a run.")] = None,
+    spu_budget: Annotated[int | None, typer.Option(min=0, help="Maximum SPUs of a run.")] = None,
     runs_on_existing: Annotated[
-        bool, typer.Option("--existing/--only-new", help="Run on documents that are there already, too.")
+        bool, typer.Option("--existing/--only-new", help="Also run on existing documents.")
     ] = True,
     data_dir: DataDir = None,
 ) -> None:
@@ -67,9 +67,9 @@ def prompt_create(
 def prompt_run(
     *,
     name: PromptName,
-    document: Annotated[list[str] | None, typer.Option(help="Its id or name. May be repeated.")] = None,
-    tag: Annotated[str | None, typer.Option(help="On all documents with this tag.")] = None,
-    text: Annotated[str | None, typer.Option(help="On a text, instead of documents.")] = None,
+    document: Annotated[list[str] | None, typer.Option(help="Id or name of a document. Repeatable.")] = None,
+    tag: Annotated[str | None, typer.Option(help="Run on all documents with this tag.")] = None,
+    text: Annotated[str | None, typer.Option(help="Run on a text, instead of documents.")] = None,
     version: OfVersion = None,
     wait: Annotated[bool, typer.Option(help="Wait for the answers, and print them.")] = True,
     data_dir: DataDir = None,
@@ -86,7 +86,7 @@ def prompt_run(
 def prompt_runs(
     *,
     name: Annotated[str | None, typer.Argument(metavar="NAME-OR-ID")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=100, help="How many to show at most.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of rows.")] = 20,
     data_dir: DataDir = None,
 ) -> None:
     """List runs, latest first."""
@@ -96,7 +96,7 @@ def prompt_runs(
 
 @app.command("show")
 def prompt_show(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="As `prompt runs` shows it.")], data_dir: DataDir = None
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Id from `prompt runs`.")], data_dir: DataDir = None
 ) -> None:
     """Show a run step by step: what the model said, what it searched for, and the passages that it saw."""
     with api_client(data_dir) as client:
@@ -105,7 +105,7 @@ def prompt_show(
 
 @app.command("cancel")
 def prompt_cancel(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="As `prompt runs` shows it.")], data_dir: DataDir = None
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Id from `prompt runs`.")], data_dir: DataDir = None
 ) -> None:
     """Stop a run."""
     with api_client(data_dir) as client:
@@ -118,8 +118,8 @@ def prompt_results(
     *,
     name: PromptName,
     version: OfVersion = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As a JSON list instead of CSV.")] = False,
-    output: Annotated[Path | None, typer.Option(help="A file to write, instead of the terminal.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write a JSON list instead of CSV.")] = False,
+    output: Annotated[Path | None, typer.Option(help="File to write, instead of the terminal.")] = None,
     data_dir: DataDir = None,
 ) -> None:
     """Export all results of a version as CSV or JSON."""
@@ -130,7 +130,7 @@ def prompt_results(
 
 @app.command("delete")
 def prompt_delete(
-    *, name: PromptName, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    *, name: PromptName, yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
     data_dir: DataDir = None,
 ) -> None:  # fmt: skip
     """Delete a prompt with its versions, runs and results."""

@@ -28,12 +28,12 @@ class _Commands(LazyGroup):
     }
 
 
-app = typer.Typer(cls=_Commands, help="Providers of models, and the keys for them.", no_args_is_help=True)
+app = typer.Typer(cls=_Commands, help="Manage model providers and their keys.", no_args_is_help=True)
 
-ProviderName = Annotated[str, typer.Argument(metavar="PROVIDER", help="As LiteLLM names it: openai, cohere, …")]
+ProviderName = Annotated[str, typer.Argument(metavar="PROVIDER", help="LiteLLM's name: openai, cohere, …")]
 
 
-NoKey = Annotated[bool, typer.Option("--no-key", help="For a server that asks for none; with --api-base.")]
+NoKey = Annotated[bool, typer.Option("--no-key", help="Store no key, for a server without one; needs --api-base.")]
 
 
 @app.command("list")
@@ -48,7 +48,7 @@ def providers_put(
     *,
     provider: ProviderName,
     api_base: Annotated[
-        str | None, typer.Option(help="Address of a server of your own that speaks OpenAI's protocol, or of Azure's.")
+        str | None, typer.Option(help="Address of your own OpenAI-compatible server, or of Azure's.")
     ] = None,
     no_key: NoKey = False,
     data_dir: DataDir = None,
@@ -68,7 +68,9 @@ def providers_delete(provider: ProviderName, data_dir: DataDir = None) -> None:
 @app.command("test")
 def providers_test(
     provider: ProviderName,
-    model: Annotated[str | None, typer.Option(help="An embedding model of the provider; its usual one.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Embedding model to test. Default: the provider's usual one.")
+    ] = None,
     data_dir: DataDir = None,
 ) -> None:
     """Make one call with the key, and say what happened. Exit code 1 where it does not work."""

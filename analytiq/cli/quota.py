@@ -14,9 +14,11 @@ from analytiq.standalone.local_database import on_database, organization_of
 from analytiq.storage.client import MongoConnection
 from analytiq.tenancy.metering.charges import Metering
 
-app = typer.Typer(help="How many SPUs an organization may use, directly in the database.", no_args_is_help=True)
+app = typer.Typer(help="Manage an organization's quota of SPUs, directly in the database.", no_args_is_help=True)
 
-OfOrganization = Annotated[str | None, typer.Option("--organization", help="Its id; the oldest, if left out.")]
+OfOrganization = Annotated[
+    str | None, typer.Option("--organization", help="Id of the organization. Default: the oldest.")
+]
 
 
 @app.command("show")
@@ -28,7 +30,7 @@ def quota_show(organization: OfOrganization = None, data_dir: DataDir = None) ->
 
 @app.command("set")
 def quota_set(
-    spus: Annotated[int, typer.Argument(min=0, help="In all, those used included.")],
+    spus: Annotated[int, typer.Argument(min=0, help="Total SPUs, including used ones.")],
     organization: OfOrganization = None,
     data_dir: DataDir = None,
 ) -> None:
@@ -39,7 +41,7 @@ def quota_set(
 
 @app.command("add")
 def quota_add(
-    spus: Annotated[int, typer.Argument(min=1, help="More than until now.")],
+    spus: Annotated[int, typer.Argument(min=1, help="SPUs to add.")],
     organization: OfOrganization = None,
     data_dir: DataDir = None,
 ) -> None:

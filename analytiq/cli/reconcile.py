@@ -13,7 +13,7 @@ from analytiq.errors import InvalidInputError
 from analytiq.settings import read_settings
 
 Everything = Annotated[
-    bool, typer.Option("--everything", help="Of all organizations: for operators, directly in the database.")
+    bool, typer.Option("--everything", help="Check all organizations, directly in the database; for operators.")
 ]
 
 
@@ -23,14 +23,14 @@ app = typer.Typer()
 @app.command()
 def reconcile(
     *,
-    kb: Annotated[str | None, typer.Option(help="Only this knowledge base: its name or id.")] = None,
-    is_full: Annotated[bool, typer.Option("--full", help="Look at every vector, file and text.")] = False,
+    kb: Annotated[str | None, typer.Option(help="Name or id of the one knowledge base to check.")] = None,
+    is_full: Annotated[bool, typer.Option("--full", help="Check every vector, file and text.")] = False,
     is_dry: DryRun = False,
     rebuilds_cache: Annotated[
-        bool, typer.Option("--rebuild-cache", help="Put embeddings back into the cache; calls no provider.")
+        bool, typer.Option("--rebuild-cache", help="Put embeddings back into the cache, without calling a provider.")
     ] = False,
     is_everything: Everything = False,
-    waits: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it has ended.")] = True,
+    waits: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the end of the run.")] = True,
     data_dir: DataDir = None,
 ) -> None:
     """Look for what is not as it should be, now, and have it mended. Exit code 1 if the run failed."""
@@ -52,9 +52,9 @@ def reconcile(
 @app.command()
 def reports(
     *,
-    run: Annotated[str | None, typer.Argument(metavar="RUN", help="Only this one, with all that it names.")] = None,
+    run: Annotated[str | None, typer.Argument(metavar="RUN", help="Id of one run to show in full.")] = None,
     is_everything: Everything = False,
-    limit: Annotated[int, typer.Option(min=1, max=100, help="How many to show at most.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of rows.")] = 20,
     data_dir: DataDir = None,
 ) -> None:
     """List the latest runs, and passes that found something; or show one."""

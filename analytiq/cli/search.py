@@ -30,12 +30,14 @@ class SearchMode(StrEnum):
 @app.command()
 def search(
     *,
-    query: Annotated[str, typer.Argument(help="What is asked.")],
-    kb: Annotated[str | None, typer.Option(help="Name or id; not needed for the only one.")] = None,
-    top_k: Annotated[int, typer.Option(min=1, max=100, help="How many passages.")] = 5,
-    document: Annotated[list[str] | None, typer.Option(help="Only in this document. May be repeated.")] = None,
-    mode: Annotated[SearchMode | None, typer.Option(help="Find by both, by vector, or by words.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="What the API answers.")] = False,
+    query: Annotated[str, typer.Argument(help="Question to answer.")],
+    kb: Annotated[
+        str | None, typer.Option(help="Name or id of the knowledge base. Optional if there is only one.")
+    ] = None,
+    top_k: Annotated[int, typer.Option(min=1, max=100, help="Number of passages.")] = 5,
+    document: Annotated[list[str] | None, typer.Option(help="Search this document only. Repeatable.")] = None,
+    mode: Annotated[SearchMode | None, typer.Option(help="Search by vectors and keywords, or by one of them.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the API's response.")] = False,
     data_dir: DataDir = None,
 ) -> None:
     """Find passages, with file, page and relevance."""
@@ -46,11 +48,13 @@ def search(
 @app.command()
 def explain(
     *,
-    query: Annotated[str, typer.Argument(help="What is asked.")],
+    query: Annotated[str, typer.Argument(help="Question to answer.")],
     document: Annotated[str, typer.Argument(help="Name or id of the document.")],
-    kb: Annotated[str | None, typer.Option(help="Name or id; not needed for the only one.")] = None,
-    mode: Annotated[SearchMode | None, typer.Option(help="Find by both, by vector, or by words.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="What the API answers.")] = False,
+    kb: Annotated[
+        str | None, typer.Option(help="Name or id of the knowledge base. Optional if there is only one.")
+    ] = None,
+    mode: Annotated[SearchMode | None, typer.Option(help="Search by vectors and keywords, or by one of them.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the API's response.")] = False,
     data_dir: DataDir = None,
 ) -> None:
     """Say why a document is found for a question, or why not."""

@@ -22,11 +22,13 @@ from analytiq.storage.repositories.documents import DocumentRepository
 from analytiq.storage.repositories.storage_accounts import StorageAccountRepository
 
 app = typer.Typer(
-    help="How much an organization may store, directly in the database: for whoever runs the server.",
+    help="Manage an organization's storage quota, directly in the database; for operators.",
     no_args_is_help=True,
 )
 
-OfOrganization = Annotated[str | None, typer.Option("--organization", help="Its id; the oldest, if left out.")]
+OfOrganization = Annotated[
+    str | None, typer.Option("--organization", help="Id of the organization. Default: the oldest.")
+]
 
 
 @app.command("show")
@@ -40,9 +42,10 @@ def storage_show(organization: OfOrganization = None, data_dir: DataDir = None) 
 def storage_set(
     *,
     size: Annotated[
-        str | None, typer.Option("--bytes", help="Of files: a number, or one with kB, MB, GB, MiB, GiB …; or `none`.")
+        str | None,
+        typer.Option("--bytes", help="Size of files, with an optional unit (kB, MB, GB, MiB, GiB), or `none`."),
     ] = None,
-    documents: Annotated[str | None, typer.Option(help="A number, or `none`.")] = None,
+    documents: Annotated[str | None, typer.Option(help="Number of documents, or `none`.")] = None,
     organization: OfOrganization = None,
     data_dir: DataDir = None,
 ) -> None:

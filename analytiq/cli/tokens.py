@@ -16,18 +16,20 @@ from analytiq.settings import Settings, read_settings
 from analytiq.standalone.local_database import on_database
 from analytiq.storage.client import MongoConnection
 
-app = typer.Typer(help="Access tokens.", no_args_is_help=True)
+app = typer.Typer(help="Manage access tokens.", no_args_is_help=True)
 
 
 @app.command("create")
 def token_create(
     *,
-    name: Annotated[str, typer.Argument(help="What it is for.")],
-    scope: Annotated[TokenScope, typer.Option(help="What it may do; `admin`: everything.")] = TokenScope.ADMIN,
+    name: Annotated[str, typer.Argument(help="Purpose of the token.")],
+    scope: Annotated[TokenScope, typer.Option(help="Permissions; `admin` allows everything.")] = TokenScope.ADMIN,
     in_database: Annotated[
-        bool, typer.Option("--database", help="Without a token: directly in MONGODB_URI's database, or that of `up`.")
+        bool, typer.Option("--database", help="Work without a token, on MONGODB_URI's database or that of `up`.")
     ] = False,
-    organization: Annotated[str | None, typer.Option(help="Its id, with --database; the oldest, if left out.")] = None,
+    organization: Annotated[
+        str | None, typer.Option(help="Id of the organization, with --database. Default: the oldest.")
+    ] = None,
     data_dir: DataDir = None,
 ) -> None:
     """Make an access token, and show its secret this once."""
@@ -47,7 +49,7 @@ def token_list(data_dir: DataDir = None) -> None:
 
 @app.command("revoke")
 def token_revoke(
-    token_id: Annotated[str, typer.Argument(help="As `token list` shows it.")], data_dir: DataDir = None
+    token_id: Annotated[str, typer.Argument(help="Id from `token list`.")], data_dir: DataDir = None
 ) -> None:
     """Close an access token for good."""
     with errors_as_sentences():
@@ -57,11 +59,13 @@ def token_revoke(
 @app.command("take-over")
 def token_take_over(
     *,
-    token_id: Annotated[str, typer.Argument(help="As `token list` shows it.")],
+    token_id: Annotated[str, typer.Argument(help="Id from `token list`.")],
     in_database: Annotated[
-        bool, typer.Option("--database", help="Without a token: directly in MONGODB_URI's database, or that of `up`.")
+        bool, typer.Option("--database", help="Work without a token, on MONGODB_URI's database or that of `up`.")
     ] = False,
-    organization: Annotated[str | None, typer.Option(help="Its id, with --database; the oldest, if left out.")] = None,
+    organization: Annotated[
+        str | None, typer.Option(help="Id of the organization, with --database. Default: the oldest.")
+    ] = None,
     data_dir: DataDir = None,
 ) -> None:
     """Become the maker of an access token, so that it no longer ends with whoever made it."""

@@ -31,10 +31,10 @@ def up(
     host: Host = None,
     port: Port = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, max=64, help="Worker processes; as many as fit the machine unless set.")
+        int | None, typer.Option(min=1, max=64, help="Number of worker processes. Default: as many as fit the machine.")
     ] = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Print the processes' logs here, instead of to files.")
+        bool, typer.Option("--verbose", help="Print the processes' logs here, instead of writing files.")
     ] = False,
 ) -> None:
     """Run everything: database, API, workers and reconciler, until Ctrl-C."""

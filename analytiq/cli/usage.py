@@ -20,7 +20,7 @@ def usage(
     *,
     since: Moment = None,
     until: Moment = None,
-    by_day: Annotated[bool, typer.Option("--by-day", help="Tell the days (UTC) apart.")] = False,
+    by_day: Annotated[bool, typer.Option("--by-day", help="Show each day (UTC).")] = False,
     data_dir: DataDir = None,
 ) -> None:
     """Show the SPUs that the organization was charged, and those that the cache saved."""

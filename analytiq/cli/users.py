@@ -30,10 +30,12 @@ from analytiq.tenancy.accounts.people import People
 from analytiq.tenancy.accounts.recovery import Recovery
 from analytiq.tenancy.accounts.sessions import Sessions
 
-app = typer.Typer(help="People who sign in, directly in the database.", no_args_is_help=True)
+app = typer.Typer(help="Manage accounts of people, directly in the database.", no_args_is_help=True)
 
-OfOrganization = Annotated[str | None, typer.Option("--organization", help="Its id; the oldest, if left out.")]
-Email = Annotated[str, typer.Argument(metavar="ADDRESS", help="What the person signs in with.")]
+OfOrganization = Annotated[
+    str | None, typer.Option("--organization", help="Id of the organization. Default: the oldest.")
+]
+Email = Annotated[str, typer.Argument(metavar="ADDRESS", help="Email address of the person.")]
 
 
 @app.command("list")
@@ -47,10 +49,10 @@ def user_list(organization: OfOrganization = None, data_dir: DataDir = None) -> 
 def user_invite(
     *,
     email: Annotated[
-        str | None, typer.Argument(metavar="ADDRESS", help="Left out, whoever has the link says who they are.")
+        str | None, typer.Argument(metavar="ADDRESS", help="Default: the link's recipient enters an address.")
     ] = None,
     role: Annotated[
-        Role | None, typer.Option(help="What the person may do. [default: viewer; owner while there is no owner]")
+        Role | None, typer.Option(help="Role of the person. [default: viewer; owner while there is no owner]")
     ] = None,
     organization: OfOrganization = None,
     data_dir: DataDir = None,
@@ -70,7 +72,7 @@ def user_reset(email: Email, data_dir: DataDir = None) -> None:
 @app.command("role")
 def user_role(
     email: Email,
-    role: Annotated[Role, typer.Argument(help="What the person may do from now on.")],
+    role: Annotated[Role, typer.Argument(help="New role of the person.")],
     organization: OfOrganization = None,
     data_dir: DataDir = None,
 ) -> None:

@@ -14,7 +14,7 @@ from analytiq.standalone.local_database import address_of_database, on_database,
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.workers import RuntimeSettingRepository, WorkerRepository
 
-app = typer.Typer(help="Worker processes, directly in the database.", no_args_is_help=True)
+app = typer.Typer(help="Manage worker processes, directly in the database.", no_args_is_help=True)
 
 
 @app.command("list")
@@ -26,7 +26,7 @@ def workers_list(data_dir: DataDir = None) -> None:
 
 @app.command("set")
 def workers_set(
-    concurrency: Annotated[int, typer.Argument(min=1, max=256, help="Jobs at once, in each worker.")],
+    concurrency: Annotated[int, typer.Argument(min=1, max=256, help="Concurrent jobs of each worker.")],
     data_dir: DataDir = None,
 ) -> None:
     """Let each worker run so many jobs at once, from now on and after restarts."""

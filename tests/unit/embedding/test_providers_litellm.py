@@ -74,7 +74,7 @@ def test_provider_follows_from_the_model(model: str, provider: str) -> None:
 
 @pytest.mark.parametrize("model", ["no-such-model", "nonsense/model"])
 def test_model_without_provider_is_refused_with_examples(model: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(InvalidInputError, match="examples are text-embedding-3-small") as caught:
+    with pytest.raises(InvalidInputError, match="Examples are text-embedding-3-small") as caught:
         provider_of(model, examples=EMBEDDING_EXAMPLES)
     assert caught.value.errors[0].field == "embedding_model"
     assert repr(model) in caught.value.detail

@@ -144,5 +144,5 @@ def test_weights_with_another_hash_are_not_loaded(monkeypatch: pytest.MonkeyPatc
 
 
 def test_other_local_models_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match="there is 'local/all-minilm-l6-v2'"):
+    with pytest.raises(InvalidInputError, match="The only one is 'local/all-minilm-l6-v2'"):
         LocalEmbedder("local/other")

@@ -50,7 +50,7 @@ def test_another_quantization_dimension_field_or_analyzer_is_another_index() -> 
 
 
 def test_what_the_server_cannot_index_is_refused_with_what_to_do() -> None:
-    with pytest.raises(InvalidInputError, match="at most 8192; choose another model"):
+    with pytest.raises(InvalidInputError, match=r"at most 8192\. Choose another model"):
         vector_index(8193, "none")
     with pytest.raises(InvalidInputError, match="a multiple of 8"):
         vector_index(12, "binary")
