@@ -7,11 +7,9 @@ export default function UnforeseenError({ error }: { error: Error }) {
   return (
     <main className="mx-auto flex max-w-[560px] flex-col items-start gap-3 px-4 py-24" role="alert">
       <h1 className="text-xl font-semibold">This page could not be shown</h1>
-      <p className="text-base text-text-2">
-        If the server was updated while the page was open, loading it anew is enough. What was saved is still there.
-      </p>
+      <p className="text-base text-text-2">If the server was updated while the page was open, reload the page. Saved changes are kept.</p>
       <Button variant="primary" onClick={() => location.reload()}>
-        Load it anew
+        Reload page
       </Button>
       <p className="text-xs break-words text-text-3">{error.message}</p>
     </main>

@@ -66,7 +66,7 @@ export function AppShell({
       group: "Go to" as const,
       run: () => router.push(destination.href),
     })),
-    { keys: "?", label: "List the shortcuts", group: "Everywhere", run: () => setShortcutsOpen(true) },
+    { keys: "?", label: "Show keyboard shortcuts", group: "Everywhere", run: () => setShortcutsOpen(true) },
   ]);
 
   return (

@@ -15,7 +15,7 @@ export function ErrorState({ error, retry, title }: { error: unknown; retry?: ()
       <h2 className="text-lg font-semibold">{title ?? titleOf(error)}</h2>
       <p className="text-base break-words text-text-2">
         {known.message}
-        {error instanceof ApiError && error.status === 404 && " It may have been deleted, or be another organization's."}
+        {error instanceof ApiError && error.status === 404 && " It may have been deleted, or it belongs to another organization."}
       </p>
       <div className="flex flex-wrap gap-2">
         {retry && (

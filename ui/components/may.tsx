@@ -13,5 +13,5 @@ export function OnlyWhoMay({ to, what, children }: { to: Operation; what: string
   const { isKnown, may, whoMay } = usePermissions();
   if (!isKnown) return <SkeletonBlock lines={6} />;
   if (may(to)) return children;
-  return <EmptyState title={`${whoMay(to)} ${what}`}>Ask one of them, or an owner for another role or token.</EmptyState>;
+  return <EmptyState title={`${whoMay(to)} can ${what}`}>Ask one of them, or an owner for another role or token.</EmptyState>;
 }

@@ -158,7 +158,7 @@ export function BottomBar({ onShortcuts }: { onShortcuts: () => void }) {
 }
 
 const THEMES: readonly { choice: ThemeChoice; label: string; icon: typeof Sun }[] = [
-  { choice: "system", label: "As the system", icon: Monitor },
+  { choice: "system", label: "Same as system", icon: Monitor },
   { choice: "light", label: "Light", icon: Sun },
   { choice: "dark", label: "Dark", icon: Moon },
 ];

@@ -81,7 +81,7 @@ function TagList({
       await client.invalidateQueries({ queryKey: tagKeys.all });
       onToggle(tag, true);
     },
-    onError: (error) => tellFailure("The tag was not made", error),
+    onError: (error) => tellFailure("The tag was not created", error),
   });
   const isAwaited = isPlaceholderData || text.trim() !== wanted;
   const tags = stillMatching(data?.tags ?? [], isAwaited, (tag) => tag.name, text);
@@ -100,7 +100,7 @@ function TagList({
       <Command.List className="max-h-[280px] overflow-y-auto p-1">
         {!isPending && !isAwaited && tags.length === 0 && (wanted === "" || !canCreate) && (
           <div className="px-2 py-3 text-text-2">
-            {wanted === "" ? (canCreate ? "No tags yet. Type a name to make one." : "No tags yet.") : "No such tag."}
+            {wanted === "" ? (canCreate ? "No tags yet. Type a name to create one." : "No tags yet.") : "No such tag."}
           </div>
         )}
         {tags.map((tag) => {
@@ -124,7 +124,7 @@ function TagList({
         })}
         {offersNew && (
           <Command.Item className="menu-item" value="create-tag" onSelect={() => create.mutate(wanted)} disabled={create.isPending}>
-            <Plus aria-hidden size={14} /> Make the tag “{wanted}”
+            <Plus aria-hidden size={14} /> Create tag “{wanted}”
           </Command.Item>
         )}
         {data && !isAwaited && data.total_count > tags.length && (

@@ -46,7 +46,7 @@ test("files are uploaded with a new tag, a bad one fails alone, and the others b
   const tray = page.getByRole("region", { name: "Uploads" });
   await tray.getByRole("button", { name: "Tags" }).click();
   await page.getByPlaceholder("Find a tag").fill("contracts");
-  await page.getByText("Make the tag “contracts”").click();
+  await page.getByText("Create tag “contracts”").click();
   await expect(tray.getByTitle("contracts")).toBeVisible();
   await page.keyboard.press("Escape");
   await tray.getByRole("button", { name: "Upload 3 files" }).click();
@@ -141,7 +141,7 @@ test("the list sorts, filters and selects by the keyboard, and tags can be undon
   await expect(selection).toContainText("1 selected");
   await page.keyboard.press("t");
   await page.getByPlaceholder("Find a tag").fill("manuals");
-  await page.getByText("Make the tag “manuals”").click();
+  await page.getByText("Create tag “manuals”").click();
   await expect(page.getByText("1 changed")).toBeVisible();
   await page.keyboard.press("Escape");
   await expect(page.getByRole("row", { name: /pump-manual\.md/ })).toContainText("manuals");
@@ -193,6 +193,6 @@ test("usage counts what was charged, and a token is shown once", async ({ page }
   await page.getByRole("button", { name: "Done" }).click();
   await expect(page.getByRole("row", { name: /nightly import/ })).toContainText("Valid");
   await page.getByRole("button", { name: "Revoke nightly import" }).click();
-  await page.getByRole("button", { name: "Revoke the token" }).click();
+  await page.getByRole("button", { name: "Revoke token" }).click();
   await expect(page.getByRole("row", { name: /nightly import/ })).toContainText("Revoked");
 });

@@ -87,12 +87,12 @@ test("a prompt with fields is made with the schema builder, and an unsaved one i
   await expect(page.getByText("Give the field a name.").first()).toBeVisible();
   await page.getByLabel("Field name").fill("notice_days");
   await page.getByLabel("Type").selectOption("integer");
-  await page.getByLabel("What it is, for the model").fill("Days before the end");
+  await page.getByLabel("Description for the model").fill("Days before the end");
   await page.getByRole("button", { name: "Add a field", exact: true }).click();
   await page.getByLabel("Field name").nth(1).fill("notice_days");
   await expect(page.getByText("There is another field “notice_days” beside it.", { exact: true })).toBeVisible();
   await page.getByLabel("Field name").nth(1).fill("sources");
-  await page.getByRole("checkbox", { name: "A list of these" }).nth(1).check();
+  await page.getByRole("checkbox", { name: "List of values" }).nth(1).check();
   await page.getByRole("button", { name: "JSON", exact: true }).click();
   const json = page.getByLabel("JSON schema of an object");
   await expect(json).toHaveValue(/"sources": \{\s+"type": "array"/);
@@ -153,7 +153,7 @@ test("it runs on a chosen document, and its steps lead to the page", async ({ pa
   await expect(page.getByText("notice to end the agreement")).toBeVisible();
   await release();
   await expect(page.getByRole("heading", { name: "Answer", exact: true })).toBeVisible();
-  await expect(page.getByText("price not known")).toBeVisible();
+  await expect(page.getByText("price unknown")).toBeVisible();
   await expectAccessible(page);
   await page
     .getByRole("link", { name: /^Citation 1: agreement-7\.pdf/ })
@@ -178,7 +178,7 @@ test("a result is corrected, verified and exported, and a re-run says what it re
   await page.keyboard.press("Escape");
   await expect(page.getByRole("row", { name: /agreement-7\.pdf/ })).toContainText("Verified90");
   await page.getByLabel("State").selectOption("open");
-  await expect(page.getByText("No result is in this state")).toBeVisible();
+  await expect(page.getByText("No results in this state")).toBeVisible();
   await page.getByLabel("State").selectOption("verified");
 
   const csv = page.waitForEvent("download");
@@ -216,7 +216,7 @@ test("a run that fails says what to do, and one that takes too long is cancelled
   await page.getByRole("button", { name: "Run on the text" }).click();
   await expect(page.getByRole("heading", { name: "Run on a text", level: 1 })).toBeVisible();
   await expect(page.getByRole("alert").filter({ hasText: "Change the prompt" })).toBeVisible();
-  await expect(page.getByText("The model was told what is wrong with its answer")).toBeVisible();
+  await expect(page.getByText("Feedback to the model on its answer")).toBeVisible();
 
   await script({ say: '{"notice_days": 1, "sources": []}', is_slow: true });
   await page.getByRole("button", { name: "Run again" }).click();
@@ -301,7 +301,7 @@ test("a viewer reads prompts and results, and is offered nothing else", async ({
   await expect(visitor.getByRole("link", { name: /^Versions/ })).toHaveAttribute("aria-current", "page");
   await expect(visitor.getByRole("button", { name: /Run|Delete|Restore/ })).toHaveCount(0);
   await visitor.goto("/prompts/new/");
-  await expect(visitor.getByText("Editors, admins and owners make prompts")).toBeVisible();
+  await expect(visitor.getByText("Editors, admins and owners can create prompts")).toBeVisible();
 });
 
 for (const theme of ["light", "dark"] as const) {

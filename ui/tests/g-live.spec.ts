@@ -277,7 +277,7 @@ test("metadata is edited by its declared types, for one document and for many", 
   await expect(dialog.getByLabel("Type of amount")).toHaveValue("number");
   await dialog.getByLabel("Value of amount").fill("many");
   await dialog.getByRole("button", { name: "Save" }).click();
-  await expect(dialog.getByRole("alert")).toContainText("Type a number.");
+  await expect(dialog.getByRole("alert")).toContainText("Enter a number.");
   await dialog.getByLabel("Value of amount").fill("12.5");
   await expectAccessible(page);
   await dialog.getByRole("button", { name: "Save" }).click();

@@ -57,7 +57,7 @@ test("settings of the organization are changed, discarded, and kept", async ({ p
   await expect(calls).toHaveValue("60");
   await expect(page.getByRole("radio", { name: "These" })).toBeChecked();
 
-  await page.getByRole("button", { name: "Limits of one model" }).click();
+  await page.getByRole("button", { name: "Add limits for a model" }).click();
   await page.getByLabel("Model", { exact: true }).fill("openai/some-model");
   await page.getByRole("button", { name: "Discard" }).click();
   await expect(page.getByLabel("Model", { exact: true })).toBeHidden();

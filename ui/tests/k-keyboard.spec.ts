@@ -111,7 +111,7 @@ test("tags of a document are changed in its row by the keyboard, and the focus c
   await tabTo(page, /^Tags of in a row of/);
   await page.keyboard.press("Enter");
   await page.keyboard.type(`${NAME} 2`);
-  await expect(page.getByText(`Make the tag “${NAME} 2”`)).toBeVisible();
+  await expect(page.getByText(`Create tag “${NAME} 2”`)).toBeVisible();
   await page.keyboard.press("Enter");
   await expect(page.getByRole("row", { name: rowName })).toContainText(`${NAME} 2`);
   await page.keyboard.press("Escape");

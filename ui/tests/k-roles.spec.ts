@@ -119,9 +119,9 @@ test.describe("what each may", () => {
     const page = await signedInAs(browser, "viewer");
     await findNothingForbidden(page, paths);
     await page.goto("/kbs/new/");
-    await expect(page.getByText("Editors, admins and owners make knowledge bases")).toBeVisible();
+    await expect(page.getByText("Editors, admins and owners can create knowledge bases")).toBeVisible();
     await page.goto("/settings/tokens/");
-    await expect(page.getByText("Admins and owners see and make access tokens")).toBeVisible();
+    await expect(page.getByText("Admins and owners can view and create access tokens")).toBeVisible();
     await expectAccessible(page);
     await page.keyboard.press("Control+k");
     await expect(page.getByPlaceholder("Documents, knowledge bases, tags, pages")).toBeVisible();

@@ -26,7 +26,7 @@ test("a person changes their name, sees where they are signed in, and signs anot
   await expectAccessible(visitor);
   await sessions.getByRole("button", { name: "Sign out Firefox on Windows" }).click();
   await visitor.getByRole("dialog").getByRole("button", { name: "Sign this browser out" }).click();
-  await expect(visitor.getByText("Firefox on Windows is signed out")).toBeVisible();
+  await expect(visitor.getByText("Firefox on Windows signed out")).toBeVisible();
   await expect(sessions.getByRole("listitem")).toHaveCount(1);
   await elsewhere.goto("/tags/");
   await expect(elsewhere).toHaveURL(/\/sign-in\//);

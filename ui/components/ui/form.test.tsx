@@ -1,9 +1,10 @@
 import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import * as z from "zod/mini";
 
 import { ApiError } from "@/api/errors";
-import { required, typedNumber, z } from "@/lib/checks";
+import { required, typedNumber } from "@/lib/checks";
 
 import { Form, FormFailure, showFailure, TextField, useSchemaForm } from "./form";
 

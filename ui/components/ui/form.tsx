@@ -1,6 +1,6 @@
 "use client";
 
-import { zodResolver } from "@hookform/resolvers/zod";
+import { standardSchemaResolver } from "@hookform/resolvers/standard-schema";
 import {
   type Control,
   type DefaultValues,
@@ -12,17 +12,19 @@ import {
   useFormState,
   type UseFormReturn,
 } from "react-hook-form";
+import type * as z from "zod/mini";
 
 import { ApiError } from "@/api/errors";
 import { Banner } from "@/components/state";
-import type { z } from "@/lib/checks";
+
+import "@/lib/checks";
 
 import { Field, Input, Refusal, Textarea } from "./field";
 import { Select } from "./select";
 
 /** A form whose values a schema checks; values carry the names of the API's fields. */
 export function useSchemaForm<Values extends FieldValues>(schema: z.ZodMiniType<Values, Values>, values: NoInfer<Values>) {
-  return useForm<Values>({ resolver: zodResolver(schema), defaultValues: values as DefaultValues<Values> });
+  return useForm<Values>({ resolver: standardSchemaResolver(schema), defaultValues: values as DefaultValues<Values> });
 }
 
 type FormProps<Values extends FieldValues> = Omit<React.ComponentProps<"form">, "onSubmit"> & {

@@ -38,7 +38,7 @@ export function ChunkBrowser({
     view: JSON.stringify([kbId, documentId, page]),
     isReady: data !== undefined && !isPlaceholderData,
   });
-  useShortcuts(opened === null ? [] : [{ keys: "Escape", label: "Close the page beside", group: "Document", run: () => onOpen(null) }]);
+  useShortcuts(opened === null ? [] : [{ keys: "Escape", label: "Close the side page", group: "Document", run: () => onOpen(null) }]);
   if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;
   if (!data) return <SkeletonBlock lines={10} />;
   if (data.total_count === 0) {

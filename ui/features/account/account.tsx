@@ -1,6 +1,7 @@
 "use client";
 
 import { useQuery } from "@tanstack/react-query";
+import dynamic from "next/dynamic";
 import { useState } from "react";
 
 import { ConfirmDialog } from "@/components/ui/dialog";
@@ -11,10 +12,12 @@ import { ScrollArea } from "@/components/scroll-area";
 import { Button } from "@/components/ui/button";
 import { isPerson, type PersonSession, session, useSession } from "@/state/session";
 
-import { ChangeName } from "./change-name";
-import { ChangePassword } from "./change-password";
 import { OpenSessions } from "./open-sessions";
 import { ownSessionQuery } from "./queries";
+
+const ChangeName = dynamic(() => import("./change-name").then((module) => module.ChangeName), { ssr: false });
+
+const ChangePassword = dynamic(() => import("./change-password").then((module) => module.ChangePassword), { ssr: false });
 
 /** What belongs to the person, and not to an organization. */
 export function Account() {
@@ -107,7 +110,7 @@ function SignOut() {
         action="Sign out everywhere"
         onConfirm={() => void session.signOut(true).catch(failed)}
       >
-        Every browser that you are signed in with is signed out at once, this one too. Access tokens stay valid.
+        You are signed out in every browser, including this one. Access tokens stay valid.
       </ConfirmDialog>
     </section>
   );

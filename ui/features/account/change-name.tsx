@@ -2,12 +2,13 @@
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { toast } from "sonner";
+import * as z from "zod/mini";
 
 import { answered, api } from "@/api/client";
 import { memberKeys } from "@/api/keys";
 import { Button } from "@/components/ui/button";
 import { Form, FormFailure, showFailure, TextField, useSchemaForm } from "@/components/ui/form";
-import { required, z } from "@/lib/checks";
+import { required } from "@/lib/checks";
 import { type PersonSession, session } from "@/state/session";
 
 import { sessionKeys } from "./queries";

@@ -2,11 +2,12 @@
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { toast } from "sonner";
+import * as z from "zod/mini";
 
 import { answered, api } from "@/api/client";
 import { Button } from "@/components/ui/button";
 import { Form, FormFailure, showFailure, TextField, useSchemaForm } from "@/components/ui/form";
-import { newPassword, required, z } from "@/lib/checks";
+import { newPassword, required } from "@/lib/checks";
 
 import { sessionKeys } from "./queries";
 

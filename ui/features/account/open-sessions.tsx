@@ -26,7 +26,7 @@ export function OpenSessions() {
   const end = useMutation({
     mutationFn: (wanted: OpenSession) =>
       answered(api.DELETE("/v0/auth/sessions/{session_id}", { params: { path: { session_id: wanted.session_id } } })),
-    onSuccess: (_, wanted) => toast(`${browserName(wanted.user_agent)} is signed out`),
+    onSuccess: (_, wanted) => toast(`${browserName(wanted.user_agent)} signed out`),
     onError: (failure) => tellFailure("The browser was not signed out", failure),
     onSettled: async () => {
       if (data && data.sessions.length === 1 && page > 1) setPage(page - 1);
@@ -88,7 +88,7 @@ export function OpenSessions() {
         action="Sign this browser out"
         onConfirm={() => ending && end.mutate(ending)}
       >
-        It is signed out at once. If it was not you, change the password as well.
+        The browser is signed out at once. If this was not you, also change your password.
       </ConfirmDialog>
     </section>
   );

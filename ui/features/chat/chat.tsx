@@ -128,7 +128,7 @@ export function Chat() {
         <div className="flex min-h-0 min-w-0 flex-[3] flex-col">
           {threadId === "" && hasNoBases ? (
             <EmptyState
-              title="There is no knowledge base to ask"
+              title="No knowledge base to ask yet"
               action={
                 <May to="create_knowledge_base">
                   <ButtonLink href="/kbs/new/" variant="primary">
@@ -155,7 +155,7 @@ export function Chat() {
         action="Delete the conversation"
         onConfirm={() => leaving && remove.mutate(leaving)}
       >
-        Only you see it. Its questions and answers are gone. This cannot be undone.
+        Only you can see this conversation. All its questions and answers are deleted. This cannot be undone.
       </ConfirmDialog>
     </>
   );

@@ -137,7 +137,7 @@ function StateCell({
       await (state.canReplay ? replayJobs(document.document_id) : extractAgain(document.document_id));
       onChanged?.();
     } catch (error) {
-      tellFailure(`${document.document_name} is not tried again`, error);
+      tellFailure(`${document.document_name} could not be retried`, error);
     }
     setBusy(false);
   };
@@ -194,7 +194,7 @@ function TagCell({
         next.delete(tag.tag_id);
         return next;
       });
-      tellFailure(`The tags of ${document.document_name} are as they were`, error);
+      tellFailure(`The tags of ${document.document_name} were not changed`, error);
     }
   };
   return (

@@ -44,7 +44,7 @@ export function FirstSteps() {
               In the tray that opens, or here beforehand.
             </Step>
             <Step isDone={hasBases} title="Create a knowledge base" action={<ButtonLink href="/kbs/new/">Create</ButtonLink>}>
-              It gathers every document that shares its tags.
+              A knowledge base contains every document that shares its tags.
             </Step>
             <Step isDone={progress.hasSearched} title="Search it" action={<ButtonLink href="/search/">Search</ButtonLink>}>
               Passages come with file, page and place.

@@ -36,17 +36,17 @@ export function readValue(text: string, type: ValueType): Read {
       return { value: text };
     case "number": {
       const value = Number(text.trim());
-      return text.trim() === "" || !Number.isFinite(value) ? { problem: "Type a number." } : { value };
+      return text.trim() === "" || !Number.isFinite(value) ? { problem: "Enter a number." } : { value };
     }
     case "boolean":
       return text === "true" || text === "false" ? { value: text === "true" } : { problem: "Choose yes or no." };
     case "date":
-      return /^\d{4}-\d{2}-\d{2}$/.test(text) ? { value: text } : { problem: "Choose a day." };
+      return /^\d{4}-\d{2}-\d{2}$/.test(text) ? { value: text } : { problem: "Choose a date." };
     case "json":
       try {
         return { value: JSON.parse(text) as unknown };
       } catch {
-        return { problem: 'It is not JSON: texts stand in "quotes", lists in [brackets].' };
+        return { problem: 'Enter valid JSON: texts in "quotes", lists in [brackets].' };
       }
   }
 }
@@ -75,7 +75,7 @@ export function metadataChanges(
   const names = new Set<string>();
   drafts.forEach((draft, at) => {
     const name = draft.name.trim();
-    if (name === "") problems.set(at, "Give it a name.");
+    if (name === "") problems.set(at, "Enter a name.");
     else if (names.has(name)) problems.set(at, "Another field has this name.");
     names.add(name);
     if (draft.before === draft.text && name in present) return;

@@ -86,7 +86,7 @@ export function useBulkActions(selection: Selection, filter: DocumentFilter, onC
       }
     } catch (error) {
       setBusy(null);
-      tellFailure("They could not be found", error);
+      tellFailure("The documents could not be found", error);
       return [];
     }
     const outcome = await forEach(documents, act, (finished) =>

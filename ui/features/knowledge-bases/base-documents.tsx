@@ -47,18 +47,18 @@ export function BaseDocuments({
         <Unfinished base={base} />
         {data?.total_count === 0 ? (
           <EmptyState
-            title={base.tag_ids.length === 0 ? "It has no tags, so it stays empty" : "No documents yet"}
+            title={base.tag_ids.length === 0 ? "No tags, so no documents" : "No documents yet"}
             action={
               base.tag_ids.length === 0 ? (
                 <May to="update_knowledge_base">
-                  <ButtonLink href={`/kbs/view/?id=${base.kb_id}&tab=settings`}>Give it tags</ButtonLink>
+                  <ButtonLink href={`/kbs/view/?id=${base.kb_id}&tab=settings`}>Add tags</ButtonLink>
                 </May>
               ) : (
                 <ButtonLink href="/documents/">Go to documents</ButtonLink>
               )
             }
           >
-            Every document that shares a tag with it is indexed by itself.
+            Every document that shares a tag with the knowledge base is indexed automatically.
           </EmptyState>
         ) : (
           <DataTable

@@ -20,11 +20,11 @@ export function BaseHealth({ base }: { base: KnowledgeBase }) {
     <ReconcileRuns
       label="Health"
       operation="create_knowledge_base_reconcile_run"
-      explanation="Every vector, file and text is compared with what there should be."
+      explanation="Compares every vector, file and text with the expected state."
       runs={data?.runs}
       chosen={chosen}
       empty={{
-        title: "Nobody has had it looked at yet",
+        title: "Not checked yet",
         text: (
           <>
             All knowledge bases are looked at regularly by themselves; what was found stands in the{" "}

@@ -2,71 +2,61 @@
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import Link from "next/link";
-import { useState } from "react";
+import { useWatch } from "react-hook-form";
 import { toast } from "sonner";
 
 import { answered, api, organizationPath } from "@/api/client";
 import { type KnowledgeBase, tagIndexQuery } from "@/api/queries";
 import { kbKeys } from "@/api/keys";
-import { formError } from "@/components/ui/field";
 import { May } from "@/components/may";
 import { Banner } from "@/components/state";
 import { Button } from "@/components/ui/button";
+import { Form, FormFailure, showFailure, useSchemaForm } from "@/components/ui/form";
 import { formatCount } from "@/lib/format";
 import { usePermissions } from "@/state/permissions";
 
-import { BASE_FIELDS, BaseFields, bodyOf, fieldsOf } from "./base-fields";
+import { BaseFields, type BaseValues, bodyOf, EDIT_SCHEMA, valuesOf } from "./base-fields";
 
+/** Settings of a knowledge base: those that can be changed, and those that are fixed. */
 export function BaseSettings({ base }: { base: KnowledgeBase }) {
   const client = useQueryClient();
   const { data: tagIndex } = useQuery(tagIndexQuery());
   const { isKnown, may, whoMay } = usePermissions();
   const mayChange = may("update_knowledge_base");
-  const kept = fieldsOf(base);
-  const [values, setValues] = useState(kept);
-  const isChanged =
-    values.name !== kept.name ||
-    values.description !== kept.description ||
-    values.neighbours !== kept.neighbours ||
-    [...values.tagIds].sort().join() !== [...kept.tagIds].sort().join();
-  const leaving = kept.tagIds.filter((id) => !values.tagIds.includes(id));
+  const form = useSchemaForm(EDIT_SCHEMA, valuesOf(base));
+  const { isDirty } = form.formState;
+  const tagIds = useWatch({ control: form.control, name: "tag_ids" });
+  const leaving = base.tag_ids.filter((id) => !tagIds.includes(id));
   const save = useMutation({
-    mutationFn: () =>
+    mutationFn: (values: BaseValues) =>
       answered(
         api.PUT("/v0/orgs/{organization_id}/knowledge-bases/{kb_id}", {
           params: { path: { ...organizationPath(), kb_id: base.kb_id } },
           body: bodyOf(values),
         }),
       ),
-    onSuccess: async () => {
+    onSuccess: async (saved) => {
+      form.reset(valuesOf(saved));
       toast("Saved");
       await client.invalidateQueries({ queryKey: kbKeys.all });
     },
+    onError: (error) => showFailure(form, error),
   });
-  const general = formError(save.error, BASE_FIELDS);
   return (
     <div className="min-h-0 flex-1 overflow-auto">
-      <form
-        className="flex max-w-[640px] flex-col gap-5 p-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          save.mutate();
-        }}
-      >
+      <Form form={form} className="flex max-w-[640px] flex-col gap-5 p-4" onSubmit={(values) => save.mutate(values)}>
         {isKnown && !mayChange && (
-          <Banner tone="working">You may look at these settings. {whoMay("update_knowledge_base")} change them.</Banner>
+          <Banner tone="working">You can view these settings. {whoMay("update_knowledge_base")} can change them.</Banner>
         )}
-        {general && <Banner tone="failed">{general} Your changes are still here.</Banner>}
+        <FormFailure control={form.control} note="Your changes are still here." />
         <fieldset disabled={!mayChange} className="contents">
           <BaseFields
-            values={values}
-            onChange={setValues}
-            error={save.error}
+            control={form.control}
             tagNote={
               leaving.length > 0 && (
                 <span className="text-warn">
-                  Documents whose last shared tag is {leaving.map((id) => tagIndex?.get(id)?.name ?? "unknown").join(" or ")} leave as soon
-                  as you save.
+                  Saving removes documents that share only {leaving.map((id) => tagIndex?.get(id)?.name ?? "an unknown tag").join(" or ")}{" "}
+                  with this knowledge base.
                 </span>
               )
             }
@@ -74,21 +64,21 @@ export function BaseSettings({ base }: { base: KnowledgeBase }) {
         </fieldset>
         {mayChange && (
           <div className="flex items-center gap-2">
-            <Button type="submit" variant="primary" disabled={!isChanged || save.isPending}>
+            <Button type="submit" variant="primary" disabled={!isDirty || save.isPending}>
               {save.isPending ? "Saving…" : "Save"}
             </Button>
-            {isChanged && <span className="text-text-2">Not saved yet</span>}
+            {isDirty && <span className="text-text-2">Not saved yet</span>}
           </div>
         )}
-      </form>
+      </Form>
       <section className="max-w-[640px] border-t border-line p-4">
         <h2 className="text-lg font-semibold">Fixed after creation</h2>
         <May to="create_knowledge_base">
           <p className="mb-3 text-text-2">
             <Link href={`/kbs/new/?from=${base.kb_id}`} className="text-link underline">
-              Clone it
+              Clone the knowledge base
             </Link>{" "}
-            to change these.
+            to use other settings.
           </p>
         </May>
         <dl className="grid grid-cols-[160px_minmax(0,1fr)] gap-x-4 gap-y-1.5">

@@ -30,7 +30,7 @@ export function ForecastPanel({ body, isSettling }: { body: Schemas["ForecastBod
     <section aria-label="Forecast" className="flex flex-col gap-3 rounded-lg border border-line p-4">
       <h2 className="text-lg font-semibold">Forecast</h2>
       {body.tag_ids.length === 0 ? (
-        <p className="text-text-2">Choose tags, and it says here what indexing their documents would cost.</p>
+        <p className="text-text-2">Choose tags to see what indexing their documents would cost.</p>
       ) : problem ? (
         <p className="text-text-2">{problem}</p>
       ) : error ? (
@@ -46,9 +46,9 @@ export function ForecastPanel({ body, isSettling }: { body: Schemas["ForecastBod
 
 /** Where the documents' texts are sent, in a person's words. */
 function destination(goesTo: Forecast["texts_go_to"]): string {
-  if (goesTo.litellm_provider === "local") return "Stay in this installation";
+  if (goesTo.litellm_provider === "local") return "Stay on this server";
   if (!goesTo.leaves_machine) return "Stay on the machine that runs Analytiq";
-  if (goesTo.is_operators_server) return "Are sent to a server that your operator has chosen";
+  if (goesTo.is_operators_server) return "Are sent to a server chosen by your operator";
   return `Are sent to ${goesTo.address ?? goesTo.litellm_provider}`;
 }
 
@@ -62,7 +62,7 @@ function Figures({ forecast, isOld }: { forecast: Forecast; isOld: boolean }) {
         <dt className="text-text-2">Embeddings</dt>
         <dd>{inWords(forecast.chunks)}</dd>
         <dt className="text-text-2">Cached</dt>
-        <dd>{forecast.is_cache_known ? inWords(forecast.cached_chunks) : "could not be asked"}</dd>
+        <dd>{forecast.is_cache_known ? inWords(forecast.cached_chunks) : "unknown"}</dd>
         <dt className="text-text-2">SPUs</dt>
         <dd className="font-semibold">{inWords(forecast.spus)}</dd>
         <dt className="text-text-2">Price</dt>
@@ -77,7 +77,7 @@ function Figures({ forecast, isOld }: { forecast: Forecast; isOld: boolean }) {
       )}
       {unknown > 0 && (
         <p className="mt-2 text-warn">
-          {plural(unknown, "document")} {unknown === 1 ? "is" : "are"} not in the numbers: the text is not known yet (
+          {plural(unknown, "document")} {unknown === 1 ? "is" : "are"} not included because the text is not extracted yet (
           {forecast.unknown_documents
             .slice(0, 3)
             .map((item) => item.document_name)

@@ -2,6 +2,7 @@
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Copy, ScanSearch, Trash2 } from "lucide-react";
+import dynamic from "next/dynamic";
 import Link from "next/link";
 import { useRouter } from "next/navigation";
 import { parseAsInteger, parseAsString, parseAsStringLiteral, useQueryStates } from "nuqs";
@@ -26,8 +27,12 @@ import { useWayBack } from "@/state/list-place";
 import { BaseChunks } from "./base-chunks";
 import { BaseDocuments } from "./base-documents";
 import { BaseHealth } from "./base-health";
-import { BaseSettings } from "./base-settings";
 import { baseJobsQuery, baseState } from "./queries";
+
+const BaseSettings = dynamic(() => import("./base-settings").then((module) => module.BaseSettings), {
+  ssr: false,
+  loading: () => <SkeletonBlock lines={8} />,
+});
 
 /** The list, as it was left. */
 function useParent() {
@@ -53,11 +58,7 @@ export function KnowledgeBaseView() {
     return (
       <>
         <PageHead title="Knowledge base" parent={parent} />
-        {error ? (
-          <ErrorState error={error} retry={() => void refetch()} />
-        ) : (
-          <EmptyState title="No knowledge base is named in the address" />
-        )}
+        {error ? <ErrorState error={error} retry={() => void refetch()} /> : <EmptyState title="No knowledge base selected" />}
       </>
     );
   }
@@ -120,14 +121,14 @@ function Head({ base }: { base: KnowledgeBase }) {
         }),
       ),
     onSuccess: async () => {
-      toast(`${base.name} is deleted`);
+      toast(`${base.name} deleted`);
       parent.onFollow();
       router.replace(parent.href);
       client.removeQueries({ queryKey: kbKeys.one(base.kb_id) });
       await client.invalidateQueries({ queryKey: kbKeys.lists });
       await client.invalidateQueries({ queryKey: promptKeys.all });
     },
-    onError: (error) => tellFailure("It was not deleted", error),
+    onError: (error) => tellFailure("The knowledge base was not deleted", error),
   });
   return (
     <PageHead
@@ -173,8 +174,7 @@ function Head({ base }: { base: KnowledgeBase }) {
         typed={base.name}
         onConfirm={() => remove.mutate(uses && uses.count > 0 ? "detach" : "refuse")}
       >
-        Nothing is found in it from now on, and its {plural(base.chunk_count, "chunk")} are removed. The documents stay. This cannot be
-        undone.
+        You can no longer search it, and its {plural(base.chunk_count, "chunk")} are removed. The documents stay. This cannot be undone.
         <PromptUsesNote uses={uses} />
       </ConfirmDialog>
     </PageHead>

@@ -44,7 +44,7 @@ export function KnowledgeBases() {
       answer={answer}
       rows={data?.knowledge_bases.length ?? 0}
       create={create}
-      empty={{ title: "No knowledge bases yet", text: "A knowledge base gathers every document that shares its tags." }}
+      empty={{ title: "No knowledge bases yet", text: "A knowledge base contains every document that shares its tags." }}
     >
       <DataTable
         caption="Knowledge bases"
@@ -100,7 +100,7 @@ function BaseRow({
           <Link
             href={`/operations/?state=dead&kb=${base.kb_id}`}
             className="hover:underline"
-            title={`${state.reason ?? ""} Open to replay what was given up.`.trim()}
+            title={`${state.reason ?? ""} Open to replay failed jobs.`.trim()}
           >
             <State tone={state.tone}>{state.label}</State>
           </Link>

@@ -3,11 +3,14 @@
 import { useQuery } from "@tanstack/react-query";
 import Link from "next/link";
 import { useState } from "react";
+import { type Control, useController } from "react-hook-form";
 
 import { type Schemas } from "@/api/client";
-import { Field, FieldError, Input } from "@/components/ui/field";
+import { Field, Input } from "@/components/ui/field";
+import { FieldProblem } from "@/components/ui/form";
 import { Select } from "@/components/ui/select";
 
+import type { BaseValues } from "./base-fields";
 import { embeddingModelsQuery } from "./queries";
 
 type Model = Schemas["ModelResponse"];
@@ -20,8 +23,10 @@ function byProvider(models: readonly Model[]): Map<string, Model[]> {
   return groups;
 }
 
-/** The models that can be used now; why others cannot is said under it. */
-export function ModelField({ model, setModel, error }: { model: string; setModel: (model: string) => void; error: unknown }) {
+/** A choice of the available embedding models, with the reason why others are missing. */
+export function ModelField({ control }: { control: Control<BaseValues> }) {
+  const { field } = useController({ control, name: "embedding_model" });
+  const model = field.value;
   const { data } = useQuery(embeddingModelsQuery());
   const models = data?.models ?? [];
   const [isTyped, setTyped] = useState(false);
@@ -34,10 +39,10 @@ export function ModelField({ model, setModel, error }: { model: string; setModel
           value={hasOther ? OTHER : model}
           onChange={(event) => {
             setTyped(event.target.value === OTHER);
-            setModel(event.target.value === OTHER ? "" : event.target.value);
+            field.onChange(event.target.value === OTHER ? "" : event.target.value);
           }}
         >
-          <option value="">The organization&apos;s default</option>
+          <option value="">Default of the organization</option>
           {!hasOther && !isListed && <option value={model}>{model}</option>}
           {[...byProvider(models)].map(([provider, listed]) => (
             <optgroup key={provider} label={provider === "local" ? "On this server, without a key" : provider}>
@@ -45,7 +50,7 @@ export function ModelField({ model, setModel, error }: { model: string; setModel
                 <option key={item.model} value={item.model}>
                   {item.model}
                   {item.dimensions !== null && `, ${item.dimensions} dimensions`}
-                  {item.kind === "unknown" && ", of unknown kind"}
+                  {item.kind === "unknown" && ", kind unknown"}
                 </option>
               ))}
             </optgroup>
@@ -60,13 +65,13 @@ export function ModelField({ model, setModel, error }: { model: string; setModel
           required
           maxLength={200}
           value={model}
-          onChange={(event) => setModel(event.target.value)}
+          onChange={(event) => field.onChange(event.target.value)}
         />
       )}
-      <FieldError error={error} field="embedding_model" />
+      <FieldProblem control={control} name="embedding_model" />
       {Object.entries(data?.unreachable ?? {}).map(([provider, reason]) => (
         <span key={provider} className="text-warn">
-          Models of {provider} are not listed: {reason}
+          Models of {provider} could not be listed: {reason}
         </span>
       ))}
       <span className="text-text-3">

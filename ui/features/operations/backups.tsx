@@ -47,7 +47,7 @@ export function Backups() {
           <code className="font-mono text-xs">analytiq restore FILE</code>. The archive lies where the operator put it.
         </p>
         {data?.total_count === 0 ? (
-          <EmptyState title="No backup was made yet">Those that are made from now on are listed here, and why one failed.</EmptyState>
+          <EmptyState title="No backups yet">Those that are made from now on are listed here, and why one failed.</EmptyState>
         ) : (
           <DataTable
             caption="Backups and restores"

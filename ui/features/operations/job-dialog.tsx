@@ -47,7 +47,7 @@ export function JobDialog({
   return (
     <Dialog open onOpenChange={(isOpen) => !isOpen && onClose()} title={job ? KIND_WORDS[job.kind] : "Job"} wide footer={footer}>
       {isNotFound(error) ? (
-        <EmptyState title="The job is done">A job that is done is not kept; the document’s history has it.</EmptyState>
+        <EmptyState title="Job finished">A job that is done is not kept; the document’s history has it.</EmptyState>
       ) : error ? (
         <ErrorState error={error} retry={() => void refetch()} />
       ) : !job ? (

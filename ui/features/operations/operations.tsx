@@ -89,15 +89,15 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
   const cancel = (job: Job) => act("It is not cancelled", "Cancelled; it can be replayed", () => cancelJob(job.job_id));
   const replayAll = useMutation({
     mutationFn: () => replayMatching(filter),
-    onSuccess: ({ replayed }) => toast(`${plural(replayed, "job")} wait${replayed === 1 ? "s" : ""} to run again`),
-    onError: (failure) => tellFailure("Nothing is replayed", failure),
+    onSuccess: ({ replayed }) => toast(`${plural(replayed, "job")} queued again`),
+    onError: (failure) => tellFailure("No jobs were replayed", failure),
     onSettled: renew,
   });
   const cancelAll = useMutation({
     mutationFn: () => cancelMatching(filter),
     onSuccess: ({ cancelled, stopping }) =>
       toast(`${plural(cancelled, "job")} given up${stopping > 0 ? `, ${formatCount(stopping)} being stopped` : ""}; they can be replayed`),
-    onError: (failure) => tellFailure("Nothing is cancelled", failure),
+    onError: (failure) => tellFailure("No jobs were cancelled", failure),
     onSettled: renew,
   });
   const [isCancelling, setCancelling] = useState(false);
@@ -111,7 +111,7 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
     { keys: "Enter", label: "Show the job", group: "List", run: () => at && void setUrl({ peek: at.job_id }) },
     { keys: "Space", label: "Show the job", group: "List", run: () => at && void setUrl({ peek: at.job_id }) },
     ...(may("replay_job")
-      ? [{ keys: "r", label: "Replay a job that was given up", group: "List" as const, run: () => at?.state === "dead" && void replay(at) }]
+      ? [{ keys: "r", label: "Replay a failed job", group: "List" as const, run: () => at?.state === "dead" && void replay(at) }]
       : []),
   ]);
   const hasFilter = url.state !== null || url.kind !== null || url.kb !== null || url.error !== null;
@@ -193,7 +193,7 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
               }
             />
           ) : (
-            <EmptyState title="Nothing waits and nothing was given up">
+            <EmptyState title="No waiting or failed jobs">
               Jobs appear here while files are read and indexed. What was done is in the history of each document.
             </EmptyState>
           )

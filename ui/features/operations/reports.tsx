@@ -26,14 +26,14 @@ export function Reports() {
       <ReconcileRuns
         label="Reports"
         operation="create_reconcile_run"
-        explanation="Every document and knowledge base of the organization is looked at."
+        explanation="Checks every document and knowledge base of the organization."
         runs={data?.runs}
         chosen={url.run}
         empty={{
           title: "No reports yet",
           text: (
             <>
-              Passes run by themselves, and are listed here when they find something
+              Checks run regularly and are listed here when they find a problem
               <May to="create_reconcile_run">; a dry run tells now</May>.
             </>
           ),

@@ -22,7 +22,7 @@ export function WorkersTable() {
       ) : !data ? (
         <SkeletonBlock lines={4} />
       ) : data.workers.length === 0 ? (
-        <EmptyState title="No worker is there">Jobs wait until one is: an operator starts it with “python -m workers”.</EmptyState>
+        <EmptyState title="No workers running">Jobs wait until one is: an operator starts it with “python -m workers”.</EmptyState>
       ) : (
         <DataTable
           caption="Workers"

@@ -113,7 +113,7 @@ function settingsOf(version: PromptVersion, tagName: Names, kbName: Names): Map<
     ["Model", version.model ?? "the organization's default"],
     ["Tags", tags === "" ? "none" : tags],
     ["Knowledge base", version.kb_id === null ? "none" : kbName(version.kb_id)],
-    ["Filter of searches", version.metadata_filter === null ? "none" : JSON.stringify(version.metadata_filter)],
+    ["Search filter", version.metadata_filter === null ? "none" : JSON.stringify(version.metadata_filter)],
     ["Temperature", optional(version.temperature, "the model's own")],
     ["Tokens of an answer", optional(version.max_tokens, "the model's own limit")],
     ["Rounds", String(version.max_iterations)],

@@ -69,7 +69,7 @@ export function EditTab({ prompt }: { prompt: Prompt }) {
         isSaving={save.isPending}
         onChange={setDraft}
         onSave={(_, runsOnExisting) => save.mutate({ runsOnExisting })}
-        runsWord="Run the new version on the documents with these tags that are there already"
+        runsWord="Also run the new version on existing documents with these tags"
       >
         {() => (
           <div className="flex flex-wrap items-center gap-2 border-t border-line pt-4">

@@ -29,7 +29,7 @@ export function NewPrompt() {
     return (
       <>
         <PageHead title="New prompt" parent={PARENT} />
-        <OnlyWhoMay to="create_prompt" what="make prompts">
+        <OnlyWhoMay to="create_prompt" what="create prompts">
           {null}
         </OnlyWhoMay>
       </>
@@ -40,7 +40,7 @@ export function NewPrompt() {
       <>
         <PageHead title="New prompt" parent={PARENT} />
         {original.error ? (
-          <ErrorState error={original.error} retry={() => void original.refetch()} title="What is to be copied could not be loaded" />
+          <ErrorState error={original.error} retry={() => void original.refetch()} title="The prompt to copy could not be loaded" />
         ) : (
           <SkeletonBlock lines={8} />
         )}
@@ -86,7 +86,7 @@ function Create({ initial }: { initial: Draft }) {
         isSaving={create.isPending}
         onChange={(draft) => setDirty(!isSameDraft(draft, initial))}
         onSave={(draft, runsOnExisting) => create.mutate({ draft, runsOnExisting })}
-        runsWord="Also run it on the documents with these tags that are there already"
+        runsWord="Also run the prompt on existing documents with these tags"
       >
         {() => (
           <div className="flex flex-wrap items-center gap-2 border-t border-line pt-4">

@@ -76,12 +76,12 @@ export function PromptForm({
         if (problem === null) onSave(draft, runsOnExisting);
       }}
     >
-      {general && !isSchemaError && <Banner tone="failed">{general} What you wrote is still here.</Banner>}
-      {isSchemaError && <Banner tone="failed">The answer&apos;s schema is not valid: look below. What you wrote is still here.</Banner>}
+      {general && !isSchemaError && <Banner tone="failed">{general} Your entries are still here.</Banner>}
+      {isSchemaError && <Banner tone="failed">The answer&apos;s schema is not valid: look below. Your entries are still here.</Banner>}
       <Field label="Name" error={error} field="name">
         <Input required maxLength={200} value={draft.name} onChange={(event) => change({ name: event.target.value })} />
       </Field>
-      <Field label="Text" error={error} field="text" hint="What the model is to do. It is given the document's text by itself.">
+      <Field label="Text" error={error} field="text" hint="Instructions for the model. The document's text is added automatically.">
         <Textarea required rows={8} maxLength={100_000} value={draft.text} onChange={(event) => change({ text: event.target.value })} />
       </Field>
       <ModelPicker model={draft.model} onChange={(model) => change({ model })} error={error} needsTools={draft.kbId !== null} />
@@ -100,13 +100,13 @@ export function PromptForm({
           <input type="checkbox" className="mt-1!" checked={runsOnExisting} onChange={(event) => setRunsOnExisting(event.target.checked)} />
           <span>
             {runsWord}
-            <span className="block text-text-3">Each run is paid in tokens of the model, and in SPUs of its searches.</span>
+            <span className="block text-text-3">Each run costs model tokens, and SPUs for its searches.</span>
           </span>
         </label>
       )}
       <BaseField draft={draft} change={change} error={error} badFilter={isTold ? badFilter : null} />
       <Limits draft={draft} change={change} error={error} />
-      {isTold && problem !== null && <Banner tone="failed">It is not saved: {problem}</Banner>}
+      {isTold && problem !== null && <Banner tone="failed">Not saved. {problem}</Banner>}
       <fieldset disabled={isSaving} className="contents">
         {children({ problem })}
       </fieldset>
@@ -154,7 +154,7 @@ function Tags({ tagIds, onChange, error }: { tagIds: readonly string[]; onChange
         </TagPicker>
       </div>
       <span className="text-text-3">
-        It runs by itself on each new document that has one of them. Without tags it runs when you say so.
+        The prompt runs automatically on each new document with one of these tags. Without tags, start it yourself.
       </span>
       <FieldError error={error} field="tag_ids" />
     </div>
@@ -173,7 +173,7 @@ function BaseField({ draft, change, error, badFilter }: Part & { badFilter: stri
         label="Knowledge base"
         error={error}
         field="kb_id"
-        hint="The model may search in it, and cites what it found. Without one it knows the document alone."
+        hint="The model can search this knowledge base and cite the passages. Without one, the model sees only the document."
       >
         <Select value={draft.kbId ?? ""} onChange={(event) => change({ kbId: event.target.value || null })}>
           <option value="">None</option>
@@ -186,17 +186,12 @@ function BaseField({ draft, change, error, badFilter }: Part & { badFilter: stri
         </Select>
       </Field>
       {data && (data.total_count > bases.length || search !== "") && (
-        <Field isQuiet label="Find a knowledge base for the list">
+        <Field isQuiet label="Find a knowledge base">
           <Input value={search} onChange={(event) => setSearch(event.target.value)} />
         </Field>
       )}
       {draft.kbId !== null && (
-        <Field
-          label="Filter of searches"
-          error={error}
-          field="metadata_filter"
-          hint="Optional, as JSON: every search of the model stays within it."
-        >
+        <Field label="Search filter" error={error} field="metadata_filter" hint="Optional JSON. Limits every search of the model.">
           <Textarea
             className="font-mono text-xs!"
             rows={draft.filter === "" ? 1 : 4}
@@ -221,7 +216,12 @@ function Limits({ draft, change, error }: Part) {
   return (
     <fieldset className="grid gap-4 border-t border-line pt-4 sm:grid-cols-2">
       <legend className="sr-only">Limits</legend>
-      <Field label="Rounds" error={error} field="max_iterations" hint="Times that the model is asked in a run; the last one has to answer.">
+      <Field
+        label="Rounds"
+        error={error}
+        field="max_iterations"
+        hint="Maximum number of model calls in a run. The model must answer in the last one."
+      >
         <Input
           type="number"
           required
@@ -231,7 +231,7 @@ function Limits({ draft, change, error }: Part) {
           onChange={(event) => change({ maxIterations: event.target.value })}
         />
       </Field>
-      <Field label="Temperature" error={error} field="temperature" hint="0 to 2. Empty: the model's own.">
+      <Field label="Temperature" error={error} field="temperature" hint="0 to 2. Leave empty for the model's default.">
         <Input
           type="number"
           min={0}
@@ -241,7 +241,7 @@ function Limits({ draft, change, error }: Part) {
           onChange={(event) => change({ temperature: event.target.value })}
         />
       </Field>
-      <Field label="Token budget of a run" error={error} field="token_budget" hint="Asked and answered. Empty: none.">
+      <Field label="Token budget of a run" error={error} field="token_budget" hint="Input and output together. Leave empty for no limit.">
         <Input
           type="number"
           min={100}
@@ -250,7 +250,7 @@ function Limits({ draft, change, error }: Part) {
           onChange={(event) => change({ tokenBudget: event.target.value })}
         />
       </Field>
-      <Field label="SPU budget of a run" error={error} field="spu_budget" hint="For its searches. Empty: none.">
+      <Field label="SPU budget of a run" error={error} field="spu_budget" hint="For searches. Leave empty for no limit.">
         <Input
           type="number"
           min={0}
@@ -259,7 +259,7 @@ function Limits({ draft, change, error }: Part) {
           onChange={(event) => change({ spuBudget: event.target.value })}
         />
       </Field>
-      <Field label="Tokens of an answer" error={error} field="max_tokens" hint="Empty: the model's own limit.">
+      <Field label="Tokens of an answer" error={error} field="max_tokens" hint="Leave empty for the model's limit.">
         <Input
           type="number"
           min={1}

@@ -46,7 +46,7 @@ export function PromptView() {
         {error ? (
           <ErrorState error={error} retry={() => void refetch()} />
         ) : url.id === "" ? (
-          <EmptyState title="No prompt is named in the address" />
+          <EmptyState title="No prompt selected" />
         ) : (
           <SkeletonBlock lines={8} />
         )}
@@ -108,7 +108,7 @@ function Remove({ prompt }: { prompt: Prompt }) {
         }),
       ),
     onSuccess: async () => {
-      toast(`${prompt.name} is deleted`);
+      toast(`${prompt.name} deleted`);
       router.replace("/prompts/");
       await client.invalidateQueries({ queryKey: promptKeys.lists });
     },

@@ -39,7 +39,7 @@ export function Prompts() {
       }
       empty={{
         title: "No prompts yet",
-        text: "A prompt asks a model the same of many documents: a text, or fields such as a due date and a sum.",
+        text: "A prompt asks a model the same question about many documents. The answer is a text, or fields such as a due date.",
       }}
     >
       <DataTable

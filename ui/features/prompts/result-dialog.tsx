@@ -132,7 +132,7 @@ function Editor({
             )}
             {result.is_verified && !isChanged ? (
               <Button disabled={save.isPending} onClick={() => change(false)}>
-                Take the verification back
+                Remove verification
               </Button>
             ) : (
               <Button variant="primary" disabled={isBlocked} onClick={() => change(true)}>
@@ -150,7 +150,7 @@ function Editor({
             Open the document
           </Link>
           <Link className="text-link hover:underline" href={`/prompts/run/?id=${result.run_id}`}>
-            How it was answered
+            Show the run
           </Link>
         </div>
         {save.error && (

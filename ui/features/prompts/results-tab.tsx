@@ -135,7 +135,7 @@ function Nothing({
   children: React.ReactNode;
 }) {
   return isFiltered ? (
-    <EmptyState title="No result is in this state" action={<Button onClick={clear}>Show all</Button>} />
+    <EmptyState title="No results in this state" action={<Button onClick={clear}>Show all</Button>} />
   ) : (
     <EmptyState title={`Version ${version} has no results yet`}>
       <p>Run this version on documents. Each run that succeeds adds a row here.</p>

@@ -36,7 +36,7 @@ export function RunDialog({ prompt, onClose }: { prompt: Prompt; onClose: () => 
         }),
       ),
     onSuccess: async ({ runs }) => {
-      toast(runs.length === 1 ? "The run is on its way" : `${formatCount(runs.length)} runs are on their way`);
+      toast(runs.length === 1 ? "Run started" : `${formatCount(runs.length)} runs started`);
       await client.invalidateQueries({ queryKey: runKeys.all });
       onClose();
       const [first] = runs;

@@ -53,7 +53,7 @@ function Step({ step, passages, written }: { step: RunStep; passages: ReadonlyMa
   if (step.kind === "correction") {
     return (
       <>
-        <Head title="The model was told what is wrong with its answer" />
+        <Head title="Feedback to the model on its answer" />
         <p className="break-words whitespace-pre-wrap text-text-2">{step.text}</p>
       </>
     );

@@ -37,7 +37,7 @@ export function RunView() {
         {error ? (
           <ErrorState error={error} retry={() => void refetch()} />
         ) : id === "" ? (
-          <EmptyState title="No run is named in the address" />
+          <EmptyState title="No run selected" />
         ) : (
           <SkeletonBlock lines={8} />
         )}
@@ -188,7 +188,7 @@ function RunAgain({ run }: { run: RunDetail }) {
       await client.invalidateQueries({ queryKey: runKeys.all });
       if (runs[0]) router.push(`/prompts/run/?id=${runs[0].run_id}`);
     },
-    onError: (failure) => tellFailure("It was not run again", failure),
+    onError: (failure) => tellFailure("The prompt was not run again", failure),
   });
   return (
     <Button disabled={again.isPending} onClick={() => again.mutate()} title={`Version ${run.version}, on the same`}>

@@ -35,7 +35,7 @@ export function whatToDo(code: string, promptId: string): NextStep | null {
     case "provider_key_missing":
     case "provider_refused":
     case "access_denied":
-      return { href: "/settings/providers/", label: "Look at the provider's key" };
+      return { href: "/settings/providers/", label: "Check the provider key" };
     case "no_chat_model":
     case "model_not_allowed":
     case "token_budget_exceeded":
@@ -45,7 +45,7 @@ export function whatToDo(code: string, promptId: string): NextStep | null {
     case "not_found":
       return { href: `/prompts/view/?id=${promptId}&tab=edit`, label: "Change the prompt" };
     case "quota_exceeded":
-      return { href: "/usage/", label: "Look at usage" };
+      return { href: "/usage/", label: "View usage" };
     default:
       return null;
   }
@@ -56,7 +56,7 @@ const DOLLARS = new Intl.NumberFormat("en-GB", { minimumFractionDigits: 2, maxim
 /** "US$0.0042"; calls of unknown price are not in the sum, which is then said. */
 export function costWords(usage: Pick<Run["usage"], "cost_usd" | "unpriced_calls" | "model_calls">): string {
   if (usage.model_calls === 0) return "–";
-  if (usage.unpriced_calls >= usage.model_calls) return "price not known";
+  if (usage.unpriced_calls >= usage.model_calls) return "price unknown";
   const sum = usage.cost_usd > 0 && usage.cost_usd < 0.0001 ? "under US$0.0001" : `US$${DOLLARS.format(usage.cost_usd)}`;
-  return usage.unpriced_calls > 0 ? `${sum} and calls of unknown price` : sum;
+  return usage.unpriced_calls > 0 ? `${sum} plus calls of unknown price` : sum;
 }

@@ -64,7 +64,7 @@ export function RunsTab({ prompt, onRun }: { prompt: Prompt; onRun: () => void }
         <Waiting runs={data?.runs ?? []} />
         {isEmpty && url.status.length === 0 ? (
           <EmptyState
-            title="It has not run yet"
+            title="No runs yet"
             action={
               mayChange && (
                 <Button variant="primary" onClick={onRun}>
@@ -73,10 +73,10 @@ export function RunsTab({ prompt, onRun }: { prompt: Prompt; onRun: () => void }
               )
             }
           >
-            Run it on documents, or on a text to try it. With tags it also runs by itself on new documents.
+            Run the prompt on documents, or on a text to test it. With tags it also runs automatically on new documents.
           </EmptyState>
         ) : isEmpty ? (
-          <EmptyState title="No run is in this state" action={<Button onClick={() => void setUrl({ status: null })}>Show all</Button>} />
+          <EmptyState title="No runs in this state" action={<Button onClick={() => void setUrl({ status: null })}>Show all</Button>} />
         ) : (
           <RunTable runs={data?.runs} mayChange={mayChange} />
         )}

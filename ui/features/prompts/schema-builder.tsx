@@ -122,13 +122,13 @@ function FieldRow({
           {problem}
         </span>
       )}
-      <Field isQuiet label="What it is, for the model">
+      <Field isQuiet label="Description for the model">
         <Input value={field.description} maxLength={2_000} onChange={(event) => onChange({ ...field, description: event.target.value })} />
       </Field>
       {field.kind === "choice" && <Choices field={field} onChange={onChange} />}
       <div className="flex flex-wrap gap-x-5 gap-y-2">
         <Tick label="Required" isOn={field.isRequired} onChange={(isRequired) => onChange({ ...field, isRequired })} />
-        <Tick label="A list of these" isOn={field.isList} onChange={(isList) => onChange({ ...field, isList, listRest: {} })} />
+        <Tick label="List of values" isOn={field.isList} onChange={(isList) => onChange({ ...field, isList, listRest: {} })} />
         <Tick
           label={field.isList ? "Items may be null" : "May be null"}
           isOn={field.mayBeNull}
@@ -154,7 +154,7 @@ function Tick({ label, isOn, onChange }: { label: string; isOn: boolean; onChang
 /** One choice a line: commas are part of choices. */
 function Choices({ field, onChange }: { field: SchemaField; onChange: (field: SchemaField) => void }) {
   return (
-    <Field isQuiet label="Choices, one a line">
+    <Field isQuiet label="Choices, one per line">
       <Textarea
         rows={Math.min(8, Math.max(2, field.choices.length + 1))}
         value={field.choices.join("\n")}

@@ -255,7 +255,7 @@ function Restore({ prompt, version }: { prompt: Prompt; version: PromptVersion }
         onConfirm={() => restore.mutate()}
       >
         It is saved again as version {prompt.version + 1}, with its text, answer and settings. Version {prompt.version} stays in the list.
-        No document is run again by this{version.tag_ids.length > 0 ? "; new documents with its tags are" : ""}.
+        Existing documents are not run again{version.tag_ids.length > 0 ? "; new documents with its tags use this version" : ""}.
       </ConfirmDialog>
     </>
   );

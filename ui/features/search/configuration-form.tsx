@@ -19,23 +19,23 @@ export function ConfigurationForm({
     <div className="grid grid-cols-[repeat(auto-fill,minmax(150px,1fr))] items-end gap-3 border-b border-line bg-sunken px-4 py-3">
       <Field isQuiet label="Find by">
         <Select value={configuration.mode} onChange={(event) => put({ mode: event.target.value as Mode })}>
-          <option value="hybrid">Vector and words</option>
+          <option value="hybrid">Vector and keyword</option>
           <option value="vector">Vector</option>
-          <option value="lexical">Words</option>
+          <option value="lexical">Keyword</option>
         </Select>
       </Field>
       <NumberField label="Results" value={configuration.topK} least={1} most={100} onChange={(topK) => topK !== null && put({ topK })} />
       {isHybrid && (
-        <Field isQuiet label="Join by">
+        <Field isQuiet label="Combine by">
           <Select value={configuration.fusion} onChange={(event) => put({ fusion: event.target.value as Fusion })}>
             <option value="weighted">Weighted scores</option>
-            <option value="rrf">Ranks (RRF)</option>
+            <option value="rrf">Rank (RRF)</option>
           </Select>
         </Field>
       )}
       {isHybrid && configuration.fusion === "weighted" && (
         <NumberField
-          label="Vector’s weight, 0–1"
+          label="Vector weight, 0–1"
           value={configuration.alpha}
           least={0}
           most={1}
@@ -48,11 +48,11 @@ export function ConfigurationForm({
         value={configuration.neighbours}
         least={0}
         most={5}
-        empty="as set"
+        empty="default"
         onChange={(neighbours) => put({ neighbours })}
       />
       <NumberField
-        label="Least relevance"
+        label="Minimum relevance"
         value={configuration.threshold}
         least={0}
         most={1}
@@ -63,8 +63,9 @@ export function ConfigurationForm({
       <label className="flex h-8 items-center gap-2">
         <input type="checkbox" checked={configuration.rerank} onChange={(event) => put({ rerank: event.target.checked })} /> Rerank
       </label>
-      <label className="flex h-8 items-center gap-2" title="Search by answers that a chat model imagines">
-        <input type="checkbox" checked={configuration.hyde} onChange={(event) => put({ hyde: event.target.checked })} /> Imagined answers
+      <label className="flex h-8 items-center gap-2" title="Search with answers drafted by a chat model">
+        <input type="checkbox" checked={configuration.hyde} onChange={(event) => put({ hyde: event.target.checked })} /> Hypothetical
+        answers (HyDE)
       </label>
     </div>
   );

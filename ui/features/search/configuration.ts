@@ -86,7 +86,7 @@ export function describe(configuration: Configuration): string[] {
     ...(configuration.neighbours !== null ? [`${configuration.neighbours} neighbours`] : []),
     ...(configuration.threshold !== null ? [`at least ${configuration.threshold}`] : []),
     ...(configuration.rerank ? ["reranked"] : []),
-    ...(configuration.hyde ? ["imagined answers"] : []),
+    ...(configuration.hyde ? ["hypothetical answers"] : []),
   ];
 }
 

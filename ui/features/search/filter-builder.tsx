@@ -107,7 +107,7 @@ export function FilterBuilder({ text, onApply }: { text: string; onApply: (text:
             <Button
               variant="quiet"
               isIcon
-              aria-label={`Leave condition ${at + 1} out`}
+              aria-label={`Remove condition ${at + 1}`}
               onClick={() => setRows(rows.filter((_, index) => index !== at))}
             >
               <X aria-hidden size={14} />
@@ -123,7 +123,7 @@ export function FilterBuilder({ text, onApply }: { text: string; onApply: (text:
       <div className="flex flex-wrap items-center gap-2">
         {!isJson && (
           <Button onClick={() => setRows([...rows, NEW_ROW])}>
-            <Plus aria-hidden size={14} /> And
+            <Plus aria-hidden size={14} /> Add condition
           </Button>
         )}
         <Button type="submit" variant="primary" disabled={problem !== null}>
@@ -134,7 +134,7 @@ export function FilterBuilder({ text, onApply }: { text: string; onApply: (text:
           variant="quiet"
           onClick={toggle}
           disabled={richer || problem !== null}
-          title={richer ? "A form cannot show this filter" : undefined}
+          title={richer ? "This filter can only be edited as JSON" : undefined}
         >
           {isJson ? "As a form" : "As JSON"}
         </Button>

@@ -83,7 +83,7 @@ export function SearchTester() {
         if (hit) setPreview(hit);
       },
     })),
-    { keys: "Escape", label: "Close the page beside", group: "Search", run: () => setPreview(null) },
+    { keys: "Escape", label: "Close the side page", group: "Search", run: () => setPreview(null) },
   ]);
 
   const hasNoBases = bases?.total_count === 0;
@@ -150,14 +150,14 @@ export function SearchTester() {
         {hasNoBases ? (
           <div className="flex-1">
             <EmptyState
-              title="There is no knowledge base to search"
+              title="No knowledge base to search yet"
               action={
                 <ButtonLink href="/kbs/new/" variant="primary">
                   Create one
                 </ButtonLink>
               }
             >
-              It gathers every document that shares its tags.
+              A knowledge base contains every document that shares its tags.
             </EmptyState>
           </div>
         ) : (

@@ -2,6 +2,7 @@
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
+import dynamic from "next/dynamic";
 import { parseAsInteger, useQueryState } from "nuqs";
 import { useState } from "react";
 import { toast } from "sonner";
@@ -21,7 +22,8 @@ import { useLastPage } from "@/state/use-last-page";
 
 import { ROWS_A_PAGE, tokenKeys, tokensQuery } from "./queries";
 import { SettingsHead } from "./settings-tabs";
-import { TokenDialog } from "./token-dialog";
+
+const TokenDialog = dynamic(() => import("./token-dialog").then((module) => module.TokenDialog), { ssr: false });
 
 type AccessToken = Schemas["AccessTokenResponse"];
 
@@ -31,7 +33,7 @@ export function AccessTokens() {
   return (
     <>
       <SettingsHead />
-      <OnlyWhoMay to="list_access_tokens" what="see and make access tokens">
+      <OnlyWhoMay to="list_access_tokens" what="view and create access tokens">
         {null}
       </OnlyWhoMay>
     </>
@@ -55,7 +57,7 @@ function TokenList() {
         }),
       ),
     onSuccess: async (_, token) => {
-      toast(`${token.name} is revoked`);
+      toast(`${token.name} revoked`);
       await client.invalidateQueries({ queryKey: tokenKeys.all });
     },
     onError: (failure) => tellFailure("The token was not revoked", failure),
@@ -68,7 +70,7 @@ function TokenList() {
         }),
       ),
     onSuccess: async (_, token) => {
-      toast(`${token.name} now depends on you`);
+      toast(`${token.name} is now yours`);
       await client.invalidateQueries({ queryKey: tokenKeys.all });
     },
     onError: (failure) => tellFailure("The token was not taken over", failure),
@@ -176,10 +178,10 @@ function TokenList() {
         open={revoked !== null}
         onOpenChange={(isOpen) => !isOpen && setRevoked(null)}
         title={`Revoke ${revoked?.name ?? ""}?`}
-        action="Revoke the token"
+        action="Revoke token"
         onConfirm={() => revoked && revoke.mutate(revoked)}
       >
-        What uses it is refused from the next call on. If you signed in with it, you are signed out. This cannot be undone.
+        Programs that use this token lose access at once. If you signed in with it, you are signed out. This cannot be undone.
       </ConfirmDialog>
     </>
   );
@@ -197,7 +199,7 @@ function TokenState({ token }: { token: AccessToken }) {
   const now = useNow();
   if (token.revoked_at) return <State tone="absent">Revoked</State>;
   if (token.expires_at && Date.parse(token.expires_at) <= now) return <State tone="absent">Expired</State>;
-  if (token.permission === null) return <State tone="absent">Maker has left</State>;
-  if (isBoundByItsMaker(token)) return <State tone="warning">May only {token.permission}</State>;
+  if (token.permission === null) return <State tone="absent">Creator has left</State>;
+  if (isBoundByItsMaker(token)) return <State tone="warning">Limited to {token.permission}</State>;
   return <State tone="ready">Valid</State>;
 }

@@ -25,7 +25,7 @@ export function AuditFilter({ values, onChange }: { values: AuditFilterValues; o
         value={values.who}
         onChange={(event) => onChange({ who: event.target.value })}
       >
-        <option value="">Anybody</option>
+        <option value="">Anyone</option>
         {values.who && actors.every((actor) => actor.id !== values.who) && <option value={values.who}>{values.who}</option>}
         {actors.map((actor) => (
           <option key={actor.id} value={actor.id}>

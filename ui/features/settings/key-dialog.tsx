@@ -2,13 +2,14 @@
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { toast } from "sonner";
+import * as z from "zod/mini";
 
 import { answered, api, organizationPath } from "@/api/client";
 import { modelKeys, providerKeys } from "@/api/keys";
 import { Button } from "@/components/ui/button";
 import { Dialog } from "@/components/ui/dialog";
 import { Form, FormFailure, showFailure, TextField, useSchemaForm } from "@/components/ui/form";
-import { required, z } from "@/lib/checks";
+import { required } from "@/lib/checks";
 
 const KNOWN = ["openai", "cohere", "azure", "mistral", "gemini", "voyage", "jina_ai", "together_ai", "nvidia_nim"];
 

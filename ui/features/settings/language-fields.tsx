@@ -32,7 +32,7 @@ export function LanguageFields({ chosen, available, servers, error, onChange }: 
       <legend className="mb-1 font-medium">Languages of scanned documents</legend>
       <label className="flex items-center gap-2">
         <input type="radio" name="languages" checked={chosen === null} onChange={() => onChange(null)} />
-        As the server: {servers.map(languageName).join(", ")}
+        Same as the server: {servers.map(languageName).join(", ")}
       </label>
       <label className="flex items-center gap-2">
         <input
@@ -60,8 +60,8 @@ export function LanguageFields({ chosen, available, servers, error, onChange }: 
       )}
       <span className="text-text-3">
         {available.length === 0
-          ? "No language data is installed where documents are read."
-          : "Counts from the next extraction on; the more languages, the slower."}
+          ? "No language data is installed on the server."
+          : "Applies from the next extraction. More languages take longer."}
       </span>
       <FieldError error={error} field="ocr_languages" />
     </fieldset>

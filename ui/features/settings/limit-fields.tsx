@@ -17,7 +17,7 @@ interface LimitFieldsProps {
 }
 
 function servers(most: number | null): string {
-  return most === null ? "The server has no limit." : `Up to ${formatCount(most)}, the server's limit.`;
+  return most === null ? "The server has no limit." : `The server allows up to ${formatCount(most)}.`;
 }
 
 /** Rate limits of the organization's own; empty is the server's. */
@@ -93,7 +93,7 @@ export function LimitFields({ draft, server, error, onChange }: LimitFieldsProps
         </div>
       ))}
       <Button className="self-start" onClick={() => onChange({ models: [...draft.models, { model: "", requests: "", tokens: "" }] })}>
-        <Plus aria-hidden size={14} /> Limits of one model
+        <Plus aria-hidden size={14} /> Add limits for a model
       </Button>
     </>
   );

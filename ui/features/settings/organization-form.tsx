@@ -68,14 +68,14 @@ export function OrganizationForm({ stored }: { stored: Stored }) {
           }}
         >
           <fieldset disabled={!mayChange || save.isPending} className="flex max-w-[640px] flex-col gap-5">
-            {!mayChange && <Banner tone="working">You may look at these settings. {whoMay("update_organization")} change them.</Banner>}
+            {!mayChange && <Banner tone="working">You can view these settings. {whoMay("update_organization")} can change them.</Banner>}
             {general && <Banner tone="failed">{general} Your changes are still here.</Banner>}
             <Field label="Name" error={save.error} field="name">
               <Input required maxLength={100} value={draft.name} onChange={(event) => change({ name: event.target.value })} />
             </Field>
             <Field
-              label="Days that documents are kept"
-              hint="After their upload; then they are deleted for good. Empty: until somebody deletes them."
+              label="Keep documents for (days)"
+              hint="Documents are deleted this many days after upload. Leave empty to keep them."
               error={save.error}
               field="document_days"
             >
@@ -92,8 +92,8 @@ export function OrganizationForm({ stored }: { stored: Stored }) {
               label="Embedding cache"
               hint={
                 draft.cacheScope === "global"
-                  ? "Texts that another organization has embedded cost nothing. Other organizations can tell by price or time whether you have a certain text."
-                  : "Nothing is shared: each text is paid for once by this organization."
+                  ? "Texts already embedded by another organization cost nothing. Others could tell from price or time whether you have a certain text."
+                  : "Nothing is shared. This organization pays once for each text."
               }
             >
               <Select
@@ -101,9 +101,9 @@ export function OrganizationForm({ stored }: { stored: Stored }) {
                 onChange={(event) => change({ cacheScope: event.target.value === "organization" ? "organization" : "global" })}
               >
                 {(organization.may_share_cache || draft.cacheScope === "global") && (
-                  <option value="global">Shared with the other organizations of this server</option>
+                  <option value="global">Shared with other organizations on this server</option>
                 )}
-                <option value="organization">Of this organization alone</option>
+                <option value="organization">This organization only</option>
               </Select>
             </Field>
             <LanguageFields
@@ -118,8 +118,8 @@ export function OrganizationForm({ stored }: { stored: Stored }) {
                 Rate limits
               </h2>
               <p className="text-text-2">
-                Calls and tokens count for each model, documents for each knowledge base. Work over a limit waits; none is lost. Empty: as
-                the server.
+                Limits on calls and tokens apply to each model, limits on documents to each knowledge base. Work over a limit waits. Leave
+                empty for the server's limits.
               </p>
               <LimitFields draft={draft} server={settings.server.rate_limits} error={save.error} onChange={change} />
             </section>
@@ -138,10 +138,10 @@ export function OrganizationForm({ stored }: { stored: Stored }) {
         open={isAsking}
         onOpenChange={setAsking}
         title={`Keep documents for ${plural(Number(draft.retentionDays), "day")} only?`}
-        action="Delete what is older"
+        action="Delete older documents"
         onConfirm={() => save.mutate()}
       >
-        Documents that are older are deleted within minutes, and leave all knowledge bases. This cannot be undone.
+        Older documents are deleted within minutes, also from all knowledge bases. This cannot be undone.
       </ConfirmDialog>
     </>
   );

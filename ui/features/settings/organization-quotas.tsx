@@ -19,9 +19,7 @@ export function OrganizationQuotas() {
       <h2 id="quotas" className="text-lg font-semibold">
         Quotas
       </h2>
-      <p className="text-text-2">
-        Set by the operator of this server, and shown here: files count with the size that they were uploaded with.
-      </p>
+      <p className="text-text-2">Set by the operator of this server. Files count with their uploaded size.</p>
       {error ? (
         <ErrorState error={error} retry={() => void Promise.all([storage.refetch(), quota.refetch()])} />
       ) : !storage.data || !quota.data ? (

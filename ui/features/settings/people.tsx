@@ -2,6 +2,7 @@
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
+import dynamic from "next/dynamic";
 import { parseAsInteger, useQueryState } from "nuqs";
 import { useState } from "react";
 import { toast } from "sonner";
@@ -19,15 +20,16 @@ import { usePermissions } from "@/state/permissions";
 import type { Role } from "@/state/session";
 import { useLastPage } from "@/state/use-last-page";
 
-import { InviteDialog } from "./invite-dialog";
 import { invitationKeys, invitationsQuery, membersQuery, ROWS_A_PAGE } from "./queries";
 import { rolesFor } from "./roles";
 import { SettingsHead } from "./settings-tabs";
 
+const InviteDialog = dynamic(() => import("./invite-dialog").then((module) => module.InviteDialog), { ssr: false });
+
 type Member = Schemas["MemberResponse"];
 type Invitation = Schemas["InvitationResponse"];
 
-const LAST_OWNER = "The last owner stays: make somebody else an owner first.";
+const LAST_OWNER = "An organization needs an owner. Make another member an owner first.";
 /** Members with their roles, and invitations that nobody has accepted yet. */
 export function People() {
   const client = useQueryClient();
@@ -49,7 +51,7 @@ export function People() {
           body: { role },
         }),
       ),
-    onSuccess: (changed) => toast(`${changed.email} is ${changed.role} now`),
+    onSuccess: (changed) => toast(`${changed.email} is now ${changed.role}`),
     onError: (failure) => tellFailure("The role was not changed", failure),
     onSettled: refresh,
   });
@@ -60,8 +62,8 @@ export function People() {
           params: { path: { ...organizationPath(), user_id: member.user_id } },
         }),
       ),
-    onSuccess: (_, member) => toast(`${member.email} is no member any more`),
-    onError: (failure) => tellFailure("The membership was not ended", failure),
+    onSuccess: (_, member) => toast(`${member.email} was removed`),
+    onError: (failure) => tellFailure("The member was not removed", failure),
     onSettled: refresh,
   });
   const withdraw = useMutation({
@@ -71,7 +73,7 @@ export function People() {
           params: { path: { ...organizationPath(), invitation_id: invitation.invitation_id } },
         }),
       ),
-    onSuccess: () => toast("The invitation's link leads nowhere any more"),
+    onSuccess: () => toast("Invitation withdrawn"),
     onError: (failure) => tellFailure("The invitation was not withdrawn", failure),
     onSettled: refresh,
   });
@@ -94,9 +96,9 @@ export function People() {
         {members.error && !members.data ? (
           <ErrorState error={members.error} retry={() => void members.refetch()} />
         ) : members.data?.total_count === 0 && open.length === 0 ? (
-          <EmptyState title="Nobody yet">
-            This organization is opened by access tokens only.
-            {may("create_invitation") && " Invite somebody, who then signs in with a password."}
+          <EmptyState title="No members yet">
+            Only access tokens can open this organization.
+            {may("create_invitation") && " Invite a person, who then signs in with a password."}
           </EmptyState>
         ) : (
           <DataTable
@@ -165,12 +167,12 @@ export function People() {
             {open.map((invitation) => (
               <tr key={invitation.invitation_id}>
                 <td className="pl-4! text-text-2">
-                  {invitation.email ?? "Whoever has the link"} (invited{invitation.made_by && ` by ${invitation.made_by.name}`})
+                  {invitation.email ?? "Anyone with the link"} (invited{invitation.made_by && ` by ${invitation.made_by.name}`})
                 </td>
                 <td className="text-text-2">{invitation.role_now ?? invitation.role}</td>
                 <td className="text-text-2 max-md:hidden">
                   {invitation.role_now === null ? (
-                    "link ended with its maker"
+                    "link no longer valid: the inviter has left"
                   ) : (
                     <>
                       link until <Time at={invitation.expires_at} isPlanned />
@@ -182,7 +184,7 @@ export function People() {
                     <Button
                       variant="quiet"
                       size="small"
-                      aria-label={`Withdraw the invitation of ${invitation.email ?? "whoever has the link"}`}
+                      aria-label={`Withdraw the invitation of ${invitation.email ?? "anyone with the link"}`}
                       onClick={() => withdraw.mutate(invitation)}
                     >
                       Withdraw

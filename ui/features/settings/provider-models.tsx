@@ -11,7 +11,7 @@ export function ProviderModels({ name }: { name: string }) {
   const { data } = useQuery(providerModelsQuery(name));
   if (!data) return null;
   const unreachable = data.unreachable[name];
-  if (unreachable) return <div className="text-warn">Its models could not be listed: {unreachable}</div>;
+  if (unreachable) return <div className="text-warn">Models could not be listed: {unreachable}</div>;
   return (
     <details>
       <summary className="cursor-pointer text-link">{plural(data.total_count, "model")}</summary>

@@ -2,6 +2,7 @@
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
+import dynamic from "next/dynamic";
 import { parseAsString, useQueryState } from "nuqs";
 import { useState } from "react";
 
@@ -16,9 +17,10 @@ import { Button } from "@/components/ui/button";
 import { formatMilliseconds } from "@/lib/format";
 import { useMay, usePermissions } from "@/state/permissions";
 
-import { KeyDialog } from "./key-dialog";
 import { ProviderModels } from "./provider-models";
 import { SettingsHead } from "./settings-tabs";
+
+const KeyDialog = dynamic(() => import("./key-dialog").then((module) => module.KeyDialog), { ssr: false });
 
 type Provider = Schemas["LlmProviderResponse"];
 
@@ -29,7 +31,7 @@ export function Providers() {
   const [edited, setEdited] = useState<string | null>(asked === null ? null : "");
   const add = useMay("put_llm_provider") && (
     <Button variant="primary" onClick={() => setEdited("")}>
-      <Plus aria-hidden size={14} /> Add a key
+      <Plus aria-hidden size={14} /> Add key
     </Button>
   );
   return (
@@ -41,8 +43,8 @@ export function Providers() {
         ) : !data ? (
           <SkeletonBlock lines={4} />
         ) : data.llm_providers.length === 0 ? (
-          <EmptyState title="No provider is set up" action={add}>
-            The local English model needs none. With a key you may use any embedding or chat model of its provider.
+          <EmptyState title="No provider keys yet" action={add}>
+            The local English model needs no key. A key gives access to the embedding and chat models of its provider.
           </EmptyState>
         ) : (
           <ul className="max-w-[860px]">
@@ -66,13 +68,13 @@ function ProviderRow({ provider, onReplace }: { provider: Provider; onReplace: (
   const test = useMutation({
     mutationFn: () =>
       answered(api.POST("/v0/orgs/{organization_id}/llm-providers/{litellm_provider}/test", { params: { path }, body: {} })),
-    onError: (error) => tellFailure(`${name} was not tried`, error),
+    onError: (error) => tellFailure(`${name} was not tested`, error),
   });
   const forget = useMutation({
     mutationFn: () => answered(api.DELETE("/v0/orgs/{organization_id}/llm-providers/{litellm_provider}", { params: { path } })),
     onSuccess: () =>
       Promise.all([client.invalidateQueries({ queryKey: providerKeys.all }), client.invalidateQueries({ queryKey: modelKeys.all })]),
-    onError: (error) => tellFailure("The key is kept", error),
+    onError: (error) => tellFailure("The key was not deleted", error),
   });
   return (
     <li className="flex flex-wrap items-center gap-x-4 gap-y-2 border-b border-line px-4 py-3">
@@ -82,7 +84,7 @@ function ProviderRow({ provider, onReplace }: { provider: Provider; onReplace: (
           {provider.source === "organization" ? `Key ends in ${provider.key_hint ?? "…"}` : "The platform’s key"}
           {provider.api_base && `, at ${provider.api_base}`}, changed <Time at={provider.updated_at} />
         </div>
-        {!provider.is_readable && <State tone="failed">The key has to be stored again: the server’s secret key has changed.</State>}
+        {!provider.is_readable && <State tone="failed">Enter the key again: the server’s secret key has changed.</State>}
         {test.data && (
           <State tone={test.data.is_working ? "ready" : "failed"} title={test.data.detail}>
             {test.data.is_working
@@ -98,7 +100,7 @@ function ProviderRow({ provider, onReplace }: { provider: Provider; onReplace: (
         </Button>
       )}
       {may("put_llm_provider") && (
-        <Button onClick={onReplace}>{provider.source === "organization" ? "Replace the key" : "Use a key of our own"}</Button>
+        <Button onClick={onReplace}>{provider.source === "organization" ? "Replace key" : "Use your own key"}</Button>
       )}
       {provider.source === "organization" && may("delete_llm_provider") && (
         <Button className="text-failed" onClick={() => setForgetting(true)}>
@@ -108,11 +110,11 @@ function ProviderRow({ provider, onReplace }: { provider: Provider; onReplace: (
       <ConfirmDialog
         open={isForgetting}
         onOpenChange={setForgetting}
-        title={`Forget the key of ${name}?`}
-        action="Forget the key"
+        title={`Delete the key for ${name}?`}
+        action="Delete key"
         onConfirm={() => forget.mutate()}
       >
-        Knowledge bases with its models are not indexed and searched any more, unless the platform has a key.
+        Knowledge bases that use its models can no longer be indexed or searched, unless the platform has a key.
       </ConfirmDialog>
     </li>
   );

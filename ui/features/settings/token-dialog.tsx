@@ -2,13 +2,14 @@
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useWatch } from "react-hook-form";
+import * as z from "zod/mini";
 
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import { SecretOnce } from "@/components/secret-once";
 import { Button } from "@/components/ui/button";
 import { Dialog } from "@/components/ui/dialog";
 import { Form, FormFailure, SelectField, showFailure, TextField, useSchemaForm } from "@/components/ui/form";
-import { required, z } from "@/lib/checks";
+import { required } from "@/lib/checks";
 import { usePermissions } from "@/state/permissions";
 
 import { tokenKeys } from "./queries";

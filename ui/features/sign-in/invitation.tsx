@@ -3,13 +3,14 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useRouter } from "next/navigation";
 import { useEffect, useState } from "react";
+import * as z from "zod/mini";
 
 import { answered, api, type Schemas } from "@/api/client";
 import { SkeletonBlock } from "@/components/feedback";
 import { Banner } from "@/components/state";
 import { Button, buttonClass } from "@/components/ui/button";
 import { Form, FormFailure, showFailure, TextField, useSchemaForm } from "@/components/ui/form";
-import { emailAddress, newPassword, required, z } from "@/lib/checks";
+import { emailAddress, newPassword, required } from "@/lib/checks";
 import { cookiePerson, session, type SignedIn } from "@/state/session";
 
 import { Frame } from "./frame";

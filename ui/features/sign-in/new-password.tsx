@@ -1,12 +1,13 @@
 "use client";
 
 import { useMutation } from "@tanstack/react-query";
+import * as z from "zod/mini";
 
 import { answered, api } from "@/api/client";
 import { Banner } from "@/components/state";
 import { Button, buttonClass } from "@/components/ui/button";
 import { Form, FormFailure, showFailure, TextField, useSchemaForm } from "@/components/ui/form";
-import { newPassword, z } from "@/lib/checks";
+import { newPassword } from "@/lib/checks";
 import { session } from "@/state/session";
 
 import { Frame } from "./frame";

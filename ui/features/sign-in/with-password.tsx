@@ -3,12 +3,13 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useWatch } from "react-hook-form";
+import * as z from "zod/mini";
 
 import { answered, api } from "@/api/client";
 import { Banner } from "@/components/state";
 import { Button } from "@/components/ui/button";
 import { Form, FormFailure, showFailure, TextField, useSchemaForm } from "@/components/ui/form";
-import { emailAddress, required, z } from "@/lib/checks";
+import { emailAddress, required } from "@/lib/checks";
 import { session } from "@/state/session";
 
 const SCHEMA = z.object({ email: emailAddress(), password: required("Enter your password.") });

@@ -1,12 +1,13 @@
 "use client";
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import * as z from "zod/mini";
 
 import { ApiError } from "@/api/errors";
 import { organizationQuery } from "@/api/queries";
 import { Button } from "@/components/ui/button";
 import { Form, FormFailure, TextField, useSchemaForm } from "@/components/ui/form";
-import { required, z } from "@/lib/checks";
+import { required } from "@/lib/checks";
 import { readPasted } from "@/lib/sign-in";
 import { session, type TokenSession } from "@/state/session";
 

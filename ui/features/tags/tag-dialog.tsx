@@ -2,6 +2,7 @@
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useController, useWatch } from "react-hook-form";
+import * as z from "zod/mini";
 
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import type { Tag } from "@/api/queries";
@@ -9,7 +10,7 @@ import { tagKeys } from "@/api/keys";
 import { Dialog } from "@/components/ui/dialog";
 import { Button } from "@/components/ui/button";
 import { FieldProblem, Form, FormFailure, showFailure, TextareaField, TextField, useSchemaForm } from "@/components/ui/form";
-import { required, z } from "@/lib/checks";
+import { required } from "@/lib/checks";
 import { colourFor, TAG_COLOURS } from "@/lib/tag-colours";
 
 /** `color` is empty until one is chosen: the name gives it then. */

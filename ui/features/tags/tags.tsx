@@ -2,6 +2,7 @@
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
+import dynamic from "next/dynamic";
 import Link from "next/link";
 import { parseAsString, useQueryState } from "nuqs";
 import { useState } from "react";
@@ -21,8 +22,9 @@ import { DataTable } from "@/components/ui/data-table";
 import { formatCount } from "@/lib/format";
 import { usePermissions } from "@/state/permissions";
 
-import { TagDialog } from "./tag-dialog";
 import { tagPageQuery, TAGS_A_PAGE, tagUseQuery } from "./queries";
+
+const TagDialog = dynamic(() => import("./tag-dialog").then((module) => module.TagDialog), { ssr: false });
 
 export function TagsList() {
   const list = useNameList(TAGS_A_PAGE);
@@ -43,7 +45,7 @@ export function TagsList() {
         }),
       ),
     onSuccess: async (_, { tag }) => {
-      toast(`The tag ${tag.name} is deleted`);
+      toast(`Tag ${tag.name} deleted`);
       await Promise.all([client.invalidateQueries({ queryKey: tagKeys.all }), client.invalidateQueries({ queryKey: promptKeys.all })]);
     },
     onError: (failure) => tellFailure("The tag was not deleted", failure),
@@ -143,7 +145,7 @@ export function TagsList() {
         action={deletionWord(uses, "Delete the tag")}
         onConfirm={() => deleted && remove.mutate({ tag: deleted, onUse: uses && uses.count > 0 ? "detach" : "refuse" })}
       >
-        Only a tag that no document and no knowledge base uses is deleted; otherwise you are told what does.
+        Only unused tags can be deleted. If documents or knowledge bases use this tag, you see which.
         <PromptUsesNote uses={uses} />
       </ConfirmDialog>
     </>

@@ -18,7 +18,7 @@ export function ChunksTab({ document }: { document: DocumentDetail }) {
   const base = bases.find((item) => item.kb_id === url.kb) ?? bases[0];
   if (!base)
     return (
-      <EmptyState title="It is in no knowledge base">
+      <EmptyState title="Not in a knowledge base">
         A document is cut into chunks by each knowledge base that shares a tag with it.
       </EmptyState>
     );

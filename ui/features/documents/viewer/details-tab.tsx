@@ -174,7 +174,7 @@ function TagLine({ document }: { document: DocumentDetail }) {
       await changeTag(document.document_id, tagId, isOn);
       await client.invalidateQueries({ queryKey: documentKeys.all });
     } catch (error) {
-      tellFailure("The tags are as they were", error);
+      tellFailure("The tags were not changed", error);
     }
     setBusy(false);
   };

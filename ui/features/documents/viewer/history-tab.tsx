@@ -44,7 +44,7 @@ export function HistoryTab({ document }: { document: DocumentDetail }) {
       );
       await client.invalidateQueries({ queryKey: documentKeys.all });
     } catch (failure) {
-      tellFailure("It is not tried again", failure);
+      tellFailure("The job could not be retried", failure);
     }
   };
   if (error) return <ErrorState error={error} retry={() => void refetch()} />;
@@ -76,7 +76,7 @@ export function HistoryTab({ document }: { document: DocumentDetail }) {
         )}
         <h2 className="mb-2 text-lg font-semibold">Within the last 30 days</h2>
         {data.attempts.length === 0 ? (
-          <EmptyState title="Nothing was done yet" />
+          <EmptyState title="No history yet" />
         ) : (
           <DataTable
             caption=""

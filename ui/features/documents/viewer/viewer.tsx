@@ -66,7 +66,7 @@ export function Viewer() {
     return (
       <>
         <PageHead title="Document" parent={parent} />
-        {error ? <ErrorState error={error} retry={() => void refetch()} /> : <EmptyState title="No document is named in the address" />}
+        {error ? <ErrorState error={error} retry={() => void refetch()} /> : <EmptyState title="No document selected" />}
       </>
     );
   }
@@ -125,13 +125,13 @@ function Head({ document }: { document: DocumentDetail }) {
   };
   const readAgain = async () => {
     if (await attempt("It is not read again", () => extractAgain(document.document_id))) {
-      toast("It is read again; the present text is found until the new one is ready.");
+      toast("Extracting again. The current text stays searchable until the new one is ready.");
       await client.invalidateQueries({ queryKey: documentKeys.all });
     }
   };
   const remove = async () => {
-    if (await attempt("It was not deleted", () => deleteDocument(document.document_id))) {
-      toast(`${document.document_name} is deleted`);
+    if (await attempt("The knowledge base was not deleted", () => deleteDocument(document.document_id))) {
+      toast(`${document.document_name} deleted`);
       parent.onFollow();
       router.replace(parent.href);
       client.removeQueries({ queryKey: documentKeys.one(document.document_id) });
@@ -165,7 +165,7 @@ function Head({ document }: { document: DocumentDetail }) {
       >
         {document.knowledge_bases.length > 0
           ? `It leaves ${document.knowledge_bases.map((base) => base.name).join(", ")} at once.`
-          : "It is in no knowledge base."}{" "}
+          : "Not in a knowledge base."}{" "}
         This cannot be undone.
       </ConfirmDialog>
     </PageHead>
