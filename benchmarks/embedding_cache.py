@@ -23,6 +23,7 @@ from analytiq.inference.embedding.eviction import CacheEviction
 from analytiq.models.quota import SpuPurpose
 from analytiq.models.usage import Operation
 from analytiq.settings import EmbeddingSettings
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.client import MongoConnection, connect
 from analytiq.storage.ids import new_id
 from analytiq.storage.migrations import migrate
@@ -53,7 +54,7 @@ class FilledCache:
         self._connection = connection
         self._repository = EmbeddingCacheRepository(connection)
         self._claims = EmbeddingClaimRepository(connection)
-        self._metering = Metering.on(connection)
+        self._metering = Metering(Repositories(connection))
         self._purpose = SpuPurpose(
             organization_id=new_id(), kb_id=new_id(), operation=Operation.INDEX, embedding_model=MODEL
         )

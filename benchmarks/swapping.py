@@ -20,11 +20,9 @@ from analytiq.models.index_entry import Generation, GenerationState
 from analytiq.models.job import JobKind
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.vector import VectorOwner, VectorRow
-from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.documents import DocumentRepository
-from analytiq.storage.repositories.index_entries import GenerationRepository, IndexEntryRepository
-from analytiq.storage.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
+from analytiq.storage.repositories.index_entries import GenerationRepository
 from analytiq.storage.repositories.vectors import VectorRepository
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
@@ -74,18 +72,8 @@ class Swapping:
         self._generations = GenerationRepository(connection)
         self._vectors = VectorRepository(connection)
         self._batch_size = STAGE_BATCH_SIZE
-        self._commit = Commit(
-            connection,
-            self._documents,
-            KnowledgeBaseRepository(connection),
-            IndexEntryRepository(connection),
-            self._generations,
-            EpochRepository(connection),
-            self._vectors,
-            self._jobs,
-            target.services.settings.indexing,
-        )
-        self._sweep = Sweep(Repositories(connection), target.application.backends)
+        self._commit = Commit(target.services.repositories, target.services.settings.indexing)
+        self._sweep = Sweep(target.services.repositories, target.services.retrieval.backends)
 
     async def create_document(self, name: str, metadata: dict[str, JsonValue]) -> Document:
         """A document whose text counts as extracted."""

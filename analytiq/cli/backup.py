@@ -12,8 +12,8 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
 
 from analytiq.cli.console import errors_as_sentences, messages, note, output, print_rows
-from analytiq.cli.erase import compose_erasures
 from analytiq.cli.options import DataDir, DryRun, Yes
+from analytiq.composition.services import Services
 from analytiq.errors import InvalidInputError, NotFoundError
 from analytiq.models.erasure import DocumentSelection, ErasureOptions, LedgerFate
 from analytiq.operations.backup.files import opened, write_file
@@ -274,7 +274,7 @@ async def _make_way(
     held = [organization.id for organization in contents.header.organizations]
     wanted = held if options.organization_ids is None else options.organization_ids
     rows = OrganizationRepository(connection)
-    erasures = compose_erasures(connection, settings.erasure)
+    erasures = Services(settings, connection).operations.erasures
     for organization_id in wanted:
         if organization_id not in held or await rows.get(organization_id) is None:
             continue
@@ -293,7 +293,7 @@ async def _make_way(
 
 async def _erase_again(connection: MongoConnection, settings: Settings, restored: Sequence[Restored]) -> None:
     """Re-apply the erasures completed after the backup was taken."""
-    erasures = compose_erasures(connection, settings.erasure)
+    erasures = Services(settings, connection).operations.erasures
     for item in restored:
         if item.erased_documents:
             await erasures.request_documents(

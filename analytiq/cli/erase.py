@@ -12,25 +12,16 @@ import typer
 
 from analytiq.cli.console import errors_as_sentences, note, output, print_rows
 from analytiq.cli.options import DataDir, DryRun, Yes
+from analytiq.composition.services import Services
 from analytiq.errors import InvalidInputError, NotFoundError
-from analytiq.ingestion.documents.metadata_fields import MetadataFields
-from analytiq.ingestion.documents.service import Documents
-from analytiq.ingestion.documents.storage import Storage
 from analytiq.models.erasure import CacheFate, DocumentSelection, Erasure, ErasureOptions, ErasureState, LedgerFate
 from analytiq.operations.erasure.erasing import Wait
-from analytiq.operations.erasure.retention import Retention
-from analytiq.operations.erasure.service import Erasures, new_erasures
-from analytiq.settings import ErasureSettings, Settings, read_settings
+from analytiq.operations.erasure.service import Erasures
+from analytiq.settings import Settings, read_settings
 from analytiq.standalone.local_database import on_database
 from analytiq.storage.client import MongoConnection
-from analytiq.storage.files import FileStore
-from analytiq.storage.repositories.documents import DocumentRepository
-from analytiq.storage.repositories.jobs import JobRepository
 from analytiq.storage.repositories.organizations import OrganizationRepository
-from analytiq.storage.repositories.retention import RetentionRepository
-from analytiq.storage.repositories.storage_accounts import StorageAccountRepository
 from analytiq.storage.repositories.tags import TagRepository
-from analytiq.storage.repositories.texts import TextRepository
 from analytiq.telemetry import logs
 
 app = typer.Typer(help="Delete permanently, with a report. Works directly on the database.", no_args_is_help=True)
@@ -175,11 +166,6 @@ SECOND = "%Y-%m-%d %H:%M:%S UTC"
 Request = Callable[[Erasures, MongoConnection], Awaitable[Erasure]]
 
 
-def compose_erasures(connection: MongoConnection, settings: ErasureSettings) -> Erasures:
-    """Build the erasures without the services that ask for a secret key."""
-    return new_erasures(connection, _documents(connection), settings)
-
-
 def _erase_organization(
     settings: Settings,
     data_dir: Path | None,
@@ -262,7 +248,7 @@ def print_table(settings: Settings, data_dir: Path | None, organization_id: str 
     """Print erasures, latest first."""
 
     async def read(connection: MongoConnection) -> list[Erasure]:
-        page, _ = await compose_erasures(connection, settings.erasure).page(organization_id, skip=0, limit=100)
+        page, _ = await Services(settings, connection).operations.erasures.page(organization_id, skip=0, limit=100)
         return page
 
     found = on_database(settings, data_dir, read)
@@ -277,7 +263,7 @@ def print_one(settings: Settings, data_dir: Path | None, erasure_id: str) -> Non
     """Print the report of an erasure."""
 
     async def read(connection: MongoConnection) -> Erasure:
-        return await compose_erasures(connection, settings.erasure).get(erasure_id)
+        return await Services(settings, connection).operations.erasures.get(erasure_id)
 
     print_report(on_database(settings, data_dir, read))
 
@@ -296,7 +282,7 @@ def set_retention(settings: Settings, data_dir: Path | None, organization_id: st
     """Delete an organization's documents after this number of days; None: never."""
 
     async def write(connection: MongoConnection) -> None:
-        retention = Retention(RetentionRepository(connection), _documents(connection))
+        retention = Services(settings, connection).operations.retention
         await retention.set_days(organization_id, days)
 
     on_database(settings, data_dir, write)
@@ -342,7 +328,7 @@ def _run(settings: Settings, data_dir: Path | None, request: Request) -> None:
     logs.configure(as_json=settings.log_json, level="WARNING", process="erase")
 
     async def work(connection: MongoConnection) -> Erasure:
-        erasures = compose_erasures(connection, settings.erasure)
+        erasures = Services(settings, connection).operations.erasures
         erasure = await request(erasures, connection)
         if erasure.state is ErasureState.DONE:
             return erasure
@@ -388,13 +374,6 @@ def _pair(item: str) -> tuple[str, str | int | float | bool]:
     except ValueError:
         return name, text
     return name, value if isinstance(value, int | float | bool) else text
-
-
-def _documents(connection: MongoConnection) -> Documents:
-    documents, jobs = DocumentRepository(connection), JobRepository(connection)
-    fields = MetadataFields(connection, OrganizationRepository(connection), documents, jobs)
-    storage = Storage(StorageAccountRepository(connection), documents)
-    return Documents(connection, documents, TextRepository(connection), FileStore(connection), jobs, fields, storage)
 
 
 def _operator() -> str:

@@ -11,6 +11,7 @@ from analytiq.cli.options import DataDir
 from analytiq.models.quota import SpuAccount
 from analytiq.settings import Settings, read_settings
 from analytiq.standalone.local_database import on_database, organization_of
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.client import MongoConnection
 from analytiq.tenancy.metering.charges import Metering
 
@@ -78,7 +79,7 @@ def top_up(settings: Settings, data_dir: Path | None, organization_id: str | Non
 def _on_account(settings: Settings, data_dir: Path | None, organization_id: str | None, change: Change) -> SpuAccount:
     async def work(connection: MongoConnection) -> SpuAccount:
         organization = await organization_of(connection, organization_id)
-        return await change(Metering.on(connection), organization.id)
+        return await change(Metering(Repositories(connection)), organization.id)
 
     return on_database(settings, data_dir, work)
 

@@ -9,6 +9,7 @@ from pydantic import SecretStr
 
 from analytiq.cli.console import errors_as_sentences, note, output, print_rows
 from analytiq.cli.options import DataDir
+from analytiq.composition.services import Services
 from analytiq.errors import AnalytiqError, NotFoundError
 from analytiq.models import maker
 from analytiq.models.account import Permission, Role, User, normalize
@@ -18,17 +19,8 @@ from analytiq.standalone.data_directory import read_connection
 from analytiq.standalone.local_database import on_database, organization_of
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.migrations import migrate
-from analytiq.storage.repositories.audit_log import AuditLogRepository
-from analytiq.storage.repositories.organizations import OrganizationRepository
-from analytiq.storage.repositories.rate_limits import RateLimitRepository
-from analytiq.storage.repositories.sessions import InvitationRepository, OneTimeLinkRepository, SessionRepository
+from analytiq.storage.repositories.sessions import SessionRepository
 from analytiq.storage.repositories.users import MemberRepository, UserRepository
-from analytiq.tenancy.accounts.audit import AuditLog
-from analytiq.tenancy.accounts.invitations import Invitations
-from analytiq.tenancy.accounts.passwords import Passwords
-from analytiq.tenancy.accounts.people import People
-from analytiq.tenancy.accounts.recovery import Recovery
-from analytiq.tenancy.accounts.sessions import Sessions
 
 app = typer.Typer(help="Manage accounts of people, directly in the database.", no_args_is_help=True)
 
@@ -106,7 +98,7 @@ def print_table(settings: Settings, data_dir: Path | None, organization_id: str 
 
     async def read(connection: MongoConnection) -> list[tuple[str, ...]]:
         organization = await organization_of(connection, organization_id)
-        people = _people(connection, settings)
+        people = Services(settings, connection).tenancy.people
         rows: list[tuple[str, ...]] = []
         while page := (await people.members(organization.id, skip=len(rows), limit=100))[0]:
             rows += [
@@ -131,7 +123,7 @@ def invite(
     async def make(connection: MongoConnection) -> tuple[str, Role, SecretStr]:
         await migrate(connection)
         organization = await organization_of(connection, organization_id)
-        invitations = invitations_of(connection, settings)
+        invitations = Services(settings, connection).tenancy.invitations
         has_owner = await MemberRepository(connection).has_owner(organization.id)
         given = role or (Role.VIEWER if has_owner else Role.OWNER)
         invited = await invitations.invite(
@@ -143,7 +135,9 @@ def invite(
             made_by=maker.OPERATOR,
         )
         target = {"invitation_id": invited.invitation.id, "role": given.value}
-        await _audit(connection, settings).note(organization.id, "create_invitation", OPERATOR, target=target)
+        await Services(settings, connection).tenancy.audit_log.note(
+            organization.id, "create_invitation", OPERATOR, target=target
+        )
         return organization.name, given, invited.secret
 
     name, given, secret = _run(settings, data_dir, make)
@@ -156,7 +150,7 @@ def reset(settings: Settings, data_dir: Path | None, email: str) -> None:
     """Print a link to a new password."""
 
     async def make(connection: MongoConnection) -> SecretStr:
-        user, secret = await _recovery(connection, settings).new_link(email)
+        user, secret = await Services(settings, connection).tenancy.recovery.new_link(email)
         await _note_of_user(connection, settings, user, "create_password_reset")
         return secret
 
@@ -171,9 +165,13 @@ def change_role(settings: Settings, data_dir: Path | None, organization_id: str 
     async def change(connection: MongoConnection) -> None:
         organization = await organization_of(connection, organization_id)
         user = await _user(connection, email)
-        await _people(connection, settings).change_role(organization.id, user.id, role, by=Permission.OWNER)
+        await Services(settings, connection).tenancy.people.change_role(
+            organization.id, user.id, role, by=Permission.OWNER
+        )
         target = {"user_id": user.id, "role": role.value}
-        await _audit(connection, settings).note(organization.id, "update_member", OPERATOR, target=target)
+        await Services(settings, connection).tenancy.audit_log.note(
+            organization.id, "update_member", OPERATOR, target=target
+        )
 
     _run(settings, data_dir, change)
     note(f"{email} is {role.value} from now on.")
@@ -185,9 +183,11 @@ def remove(settings: Settings, data_dir: Path | None, organization_id: str | Non
     async def end(connection: MongoConnection) -> None:
         organization = await organization_of(connection, organization_id)
         user = await _user(connection, email)
-        await _people(connection, settings).remove(organization.id, user.id, by=Permission.OWNER)
+        await Services(settings, connection).tenancy.people.remove(organization.id, user.id, by=Permission.OWNER)
         target = {"user_id": user.id}
-        await _audit(connection, settings).note(organization.id, "delete_member", OPERATOR, target=target)
+        await Services(settings, connection).tenancy.audit_log.note(
+            organization.id, "delete_member", OPERATOR, target=target
+        )
 
     _run(settings, data_dir, end)
     note(f"{email} is no member any more.")
@@ -205,45 +205,12 @@ def sign_out(settings: Settings, data_dir: Path | None, email: str) -> None:
     note(f"{email} was signed in {_run(settings, data_dir, end)} times, and is not any more.")
 
 
-def invitations_of(connection: MongoConnection, settings: Settings) -> Invitations:
-    """Return the invitations of a database."""
-    return Invitations.on(connection, days=settings.accounts.invitation_days)
-
-
-def _people(connection: MongoConnection, settings: Settings) -> People:
-    return People(
-        connection,
-        UserRepository(connection),
-        MemberRepository(connection),
-        invitations_of(connection, settings),
-        InvitationRepository(connection),
-        Passwords(),
-    )
-
-
-def _recovery(connection: MongoConnection, settings: Settings) -> Recovery:
-    users, sessions, passwords = UserRepository(connection), SessionRepository(connection), Passwords()
-    signing_in = Sessions(
-        users,
-        MemberRepository(connection),
-        OrganizationRepository(connection),
-        sessions,
-        RateLimitRepository(connection),
-        passwords,
-        settings.accounts,
-    )
-    links = OneTimeLinkRepository(connection)
-    return Recovery(connection, users, sessions, links, signing_in, passwords, settings.accounts)
-
-
-def _audit(connection: MongoConnection, settings: Settings) -> AuditLog:
-    return AuditLog(AuditLogRepository(connection), settings.accounts)
-
-
 async def _note_of_user(connection: MongoConnection, settings: Settings, user: User, action: str) -> None:
     for member in await MemberRepository(connection).of_user(user.id):
         target = {"user_id": user.id}
-        await _audit(connection, settings).note(member.organization_id, action, OPERATOR, target=target)
+        await Services(settings, connection).tenancy.audit_log.note(
+            member.organization_id, action, OPERATOR, target=target
+        )
 
 
 async def _user(connection: MongoConnection, email: str) -> User:

@@ -7,7 +7,7 @@ from analytiq.assistants.chat.answering import Answering
 from analytiq.assistants.chat.service import Chats
 from analytiq.assistants.prompts.export import ResultExport
 from analytiq.assistants.prompts.results import PromptResults
-from analytiq.assistants.prompts.running import PromptRunning, RunRows
+from analytiq.assistants.prompts.running import PromptRunning
 from analytiq.assistants.prompts.runs import PromptRuns
 from analytiq.assistants.prompts.service import Prompts
 from analytiq.assistants.prompts.triggers import PromptTriggers
@@ -30,7 +30,7 @@ class Assistants:
         rows, settings, ingestion = self._rows, self._settings.chat, self._services.ingestion
         chat = self._services.inference.chat_models
         answering = Answering(self._services.retrieval.search, chat, ingestion.documents, settings)
-        chats = Chats(rows.connection, rows.chats, rows.documents, ingestion.knowledge_bases, chat, answering, settings)
+        chats = Chats(rows, ingestion.knowledge_bases, answering, settings)
         self._services.closing.push_async_callback(chats.close)
         self._services.when_closing_begins.append(chats.begin_closing)
         return chats
@@ -39,53 +39,26 @@ class Assistants:
     def prompts(self) -> Prompts:
         """Prompts and their versions."""
         rows = self._rows
-        return Prompts(
-            rows.connection,
-            rows.prompts,
-            rows.tags,
-            rows.knowledge_bases,
-            rows.jobs,
-            self._services.inference.chat_models,
-        )
+        return Prompts(rows, self._services.inference.chat_models)
 
     @cached_property
     def runs(self) -> PromptRuns:
         """Runs of prompts: asked for, read, cancelled."""
         rows = self._rows
-        return PromptRuns(
-            rows.connection, rows.prompt_runs, rows.documents, rows.jobs, self._services.inference.chat_models
-        )
+        return PromptRuns(rows, self._services.inference.chat_models)
 
     @cached_property
     def triggers(self) -> PromptTriggers:
         """Automatic starts of prompts."""
         rows = self._rows
-        return PromptTriggers(
-            rows.connection,
-            rows.prompts,
-            rows.prompt_runs,
-            rows.prompt_results,
-            rows.documents,
-            rows.jobs,
-            rows.holds,
-        )
+        return PromptTriggers(rows)
 
     @cached_property
     def running(self) -> PromptRunning:
         """The stage that runs a prompt on a document."""
         rows, chat = self._rows, self._services.inference.chat_models
-        run_rows = RunRows(
-            rows.organizations,
-            rows.prompts,
-            rows.prompt_runs,
-            rows.prompt_results,
-            rows.documents,
-            rows.texts,
-            rows.llm_usage,
-            rows.jobs,
-        )
         search = self._services.retrieval.search
-        return PromptRunning(rows.connection, run_rows, chat, search, self._settings.prompts)
+        return PromptRunning(rows, chat, search, self._settings.prompts)
 
     @cached_property
     def results(self) -> PromptResults:

@@ -7,6 +7,7 @@ from analytiq.errors import InvalidInputError
 from analytiq.inference.credentials.destinations import Destinations
 from analytiq.inference.credentials.encryption import Vault
 from analytiq.inference.credentials.providers import Credentials
+from analytiq.inference.embedding.calling import Calling
 from analytiq.inference.embedding.eviction import CacheEviction
 from analytiq.inference.embedding.models import EmbeddingModels
 from analytiq.inference.embedding.provider_accounts import ProviderAccounts
@@ -61,15 +62,8 @@ class Inference:
     @cached_property
     def embedding(self) -> EmbeddingService:
         """Embeddings, cached and charged."""
-        return EmbeddingService(
-            self.embedding_models,
-            self._rows.embedding_cache,
-            self._rows.embedding_claims,
-            self._services.tenancy.metering,
-            self._services.tenancy.rate_limits,
-            self._settings.embedding,
-            on_answer=self.provider_recovery.answered,
-        )
+        calling = Calling(self._services.tenancy.rate_limits, self.provider_recovery.answered)
+        return EmbeddingService(self._rows, self.embedding_models, self._services.tenancy.metering, calling)
 
     @cached_property
     def cache_eviction(self) -> CacheEviction:
@@ -94,7 +88,7 @@ class Inference:
     def chat_models(self) -> ChatService:
         """Chat models."""
         limits, settings = self._services.tenancy.rate_limits, self._settings.llm
-        chat = ChatService(self.credentials, limits, self._rows.llm_usage, settings, defaults=self.default_models)
+        chat = ChatService(self._rows, self.credentials, limits, settings)
         self._services.closing.push_async_callback(chat.close)
         return chat
 

@@ -13,7 +13,6 @@ from analytiq.ingestion.documents.service import Documents
 from analytiq.ingestion.documents.storage import Storage
 from analytiq.ingestion.extraction.extract import Extraction
 from analytiq.ingestion.indexing.commit import Commit
-from analytiq.ingestion.indexing.projecting import Projecting
 from analytiq.ingestion.indexing.staging import Staging
 from analytiq.ingestion.indexing.sweep import Sweep
 from analytiq.ingestion.indexing.sync import Sync
@@ -24,7 +23,6 @@ from analytiq.ingestion.knowledge_bases.standing import KnowledgeBaseStandings
 from analytiq.ingestion.membership import Membership
 from analytiq.ingestion.parsing.memory import MemoryBudget
 from analytiq.ingestion.parsing.reading import DocumentReader
-from analytiq.ingestion.prompt_uses import PromptUses
 from analytiq.ingestion.tags.service import Tags
 from analytiq.ingestion.upload.store import Uploads
 
@@ -44,21 +42,13 @@ class Ingestion:
     def documents(self) -> Documents:
         """Documents: read, changed, deleted."""
         rows = self._rows
-        return Documents(
-            rows.connection,
-            rows.announced.documents,
-            rows.texts,
-            rows.files,
-            rows.jobs,
-            self.metadata_fields,
-            self.storage,
-        )
+        return Documents(rows, self.metadata_fields, self.storage)
 
     @cached_property
     def changing(self) -> DocumentChanging:
         """Changes of many documents at once."""
         rows = self._rows
-        return DocumentChanging(rows.connection, rows.document_batches, rows.documents, rows.jobs, self.metadata_fields)
+        return DocumentChanging(rows, self.metadata_fields)
 
     @cached_property
     def retrying(self) -> DocumentRetrying:
@@ -92,54 +82,29 @@ class Ingestion:
     def uploads(self) -> Uploads:
         """Uploads."""
         rows = self._rows
-        return Uploads(
-            rows.connection,
-            rows.uploads,
-            rows.documents,
-            rows.files,
-            rows.jobs,
-            self.metadata_fields,
-            self.storage,
-            max_bytes=self._settings.api.max_upload_bytes,
-        )
+        return Uploads(rows, self.metadata_fields, self.storage, max_bytes=self._settings.api.max_upload_bytes)
 
     @cached_property
     def tags(self) -> Tags:
         """Tags."""
         rows = self._rows
-        return Tags(rows.connection, rows.tags, rows.documents, rows.knowledge_bases, self.prompt_uses)
-
-    @cached_property
-    def prompt_uses(self) -> PromptUses:
-        """Prompts that name a tag or a KB."""
-        return PromptUses(self._rows.prompts)
+        return Tags(rows)
 
     @cached_property
     def knowledge_bases(self) -> KnowledgeBases:
         """Knowledge bases."""
         rows, inference = self._rows, self._services.inference
-        announced = rows.announced
         return KnowledgeBases(
-            rows.connection,
-            announced.knowledge_bases,
-            rows.epochs,
-            announced.entries,
-            announced.documents,
-            rows.vectors,
-            rows.jobs,
+            rows,
             inference.embedding,
             inference.embedding_models,
             self._services.retrieval.backends,
-            self.prompt_uses,
-            rows.chunk_pages,
-            self.standings,
         )
 
     @cached_property
     def standings(self) -> KnowledgeBaseStandings:
-        """The indexed share of a KB."""
-        announced = self._rows.announced
-        return KnowledgeBaseStandings(announced.document_counts, announced.kb_work)
+        """How much of a KB is indexed."""
+        return KnowledgeBaseStandings(self._rows.announced)
 
     @cached_property
     def forecasts(self) -> Forecasts:
@@ -157,31 +122,16 @@ class Ingestion:
     def extraction(self) -> Extraction:
         """The stage from a file to its text."""
         rows = self._rows
-        return Extraction(
-            rows.connection,
-            rows.documents,
-            rows.texts,
-            rows.files,
-            rows.jobs,
-            self.reader,
-            self._settings.extraction,
-        )
+        return Extraction(rows, self.reader, self._settings.extraction)
 
     @cached_property
     def life_cycle(self) -> KnowledgeBaseLifeCycle:
         """The states of a KB, and the pairs (KB, document) affected by a change."""
         rows = self._rows
         return KnowledgeBaseLifeCycle(
+            rows,
             Membership(rows.documents, rows.knowledge_bases, rows.entries, rows.jobs),
-            rows.knowledge_bases,
-            rows.epochs,
-            rows.entries,
-            rows.generations,
-            rows.vectors,
-            rows.jobs,
-            rows.job_history,
             self._services.tenancy.rate_limits,
-            rows.holds,
             self._services.retrieval.backends,
         )
 
@@ -189,38 +139,9 @@ class Ingestion:
     def sync(self) -> Sync:
         """The stage that brings a pair (KB, document) up to date."""
         rows, inference, settings = self._rows, self._services.inference, self._settings.indexing
-        staging = Staging(
-            rows.texts,
-            rows.generations,
-            rows.vectors,
-            inference.embedding,
-            inference.embedding_models,
-            self._services.retrieval.backends,
-            settings,
-        )
-        commit = Commit(
-            rows.connection,
-            rows.documents,
-            rows.knowledge_bases,
-            rows.entries,
-            rows.generations,
-            rows.epochs,
-            rows.vectors,
-            rows.jobs,
-            settings,
-        )
-        return Sync(
-            rows.organizations,
-            rows.documents,
-            rows.knowledge_bases,
-            rows.entries,
-            rows.generations,
-            rows.jobs,
-            staging,
-            commit,
-            Projecting(rows.search_rows, rows.entries),
-            self._services.tenancy.rate_limits,
-        )
+        staging = Staging(rows, inference.embedding, inference.embedding_models, self._services.retrieval.backends)
+        commit = Commit(rows, settings)
+        return Sync(rows, staging, commit, self._services.tenancy.rate_limits)
 
     @cached_property
     def sweep(self) -> Sweep:
@@ -231,14 +152,4 @@ class Ingestion:
     def cleaning(self) -> Cleaning:
         """The stage that deletes the remains of a deleted document."""
         rows = self._rows
-        return Cleaning(
-            rows.documents,
-            rows.texts,
-            rows.files,
-            rows.job_history,
-            rows.jobs,
-            rows.holds,
-            rows.prompt_runs,
-            rows.prompt_results,
-            rows.chats,
-        )
+        return Cleaning(rows)

@@ -62,15 +62,7 @@ class JobServices:
     def operations(self) -> Jobs:
         """Jobs for people: listed, cancelled, replayed."""
         rows = self._rows
-        return Jobs(
-            rows.connection,
-            rows.jobs,
-            rows.job_history,
-            rows.documents,
-            rows.knowledge_bases,
-            on_dead=self.on_dead,
-            on_settled=self.on_settled_by_hand,
-        )
+        return Jobs(rows, on_dead=self.on_dead, on_settled=self.on_settled_by_hand)
 
     @cached_property
     def workers(self) -> Workers:
@@ -102,10 +94,4 @@ class JobServices:
 
     def new_registry(self, runner: QueueRunner, *, problems: Sequence[str] = ()) -> WorkerRegistry:
         """Build the entry of a worker process that runs `runner`; `problems` keep it from doing all of its work."""
-        return WorkerRegistry(
-            self._rows.workers,
-            self._rows.runtime_settings,
-            runner,
-            installed_languages=installed_languages,
-            problems=problems,
-        )
+        return WorkerRegistry(self._rows, runner, installed_languages=installed_languages, problems=problems)

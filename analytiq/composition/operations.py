@@ -55,7 +55,7 @@ class Operations:
     @cached_property
     def erasures(self) -> Erasures:
         """Erasures, each with its proof."""
-        return new_erasures(self._services.connection, self._services.ingestion.documents, self._settings.erasure)
+        return new_erasures(self._rows, self._services.ingestion.documents, self._settings.erasure)
 
     @cached_property
     def retention(self) -> Retention:
@@ -64,15 +64,9 @@ class Operations:
 
     @cached_property
     def watching(self) -> Watching:
-        """Live events for all watchers in this process."""
-        announced, ingestion = self._rows.announced, self._services.ingestion
-        reading = Reading(
-            announced.documents,
-            announced.knowledge_bases,
-            announced.jobs,
-            ingestion.indexing_states,
-            ingestion.standings,
-        )
+        """Live events for all who watch in this process."""
+        ingestion = self._services.ingestion
+        reading = Reading(self._rows, ingestion.indexing_states, ingestion.standings)
         watching = Watching(self._rows.change_stream, reading, self._settings.watching)
         self._services.closing.push_async_callback(watching.close)
         self._services.when_closing_begins.append(watching.begin_closing)

@@ -66,7 +66,7 @@ class Retrieval:
         """Rerankers."""
         inference, limits = self._services.inference, self._services.tenancy.rate_limits
         local = inference.embedding_models.local
-        return Reranking(inference.credentials, limits, self._rows.llm_usage, local, self._settings.llm)
+        return Reranking(self._rows, inference.credentials, limits, local, self._settings.llm)
 
     @cached_property
     def search(self) -> Search:
@@ -91,7 +91,7 @@ class Retrieval:
     def locating(self) -> Locating:
         """Places of passages on a document's pages."""
         rows, reader = self._rows, self._services.ingestion.reader
-        return Locating(rows.organizations, rows.documents, rows.texts, rows.files, reader, self._settings.extraction)
+        return Locating(rows, reader, self._settings.extraction)
 
     @cached_property
     def _resolve(self) -> Resolve:

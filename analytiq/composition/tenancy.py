@@ -74,7 +74,7 @@ class Tenancy:
     def metering(self) -> Metering:
         """SPUs: reservations, charges and quotas."""
         rows = self._rows
-        return Metering(rows.connection, rows.embedding_cache, rows.ledger, rows.savings, rows.quotas, rows.jobs)
+        return Metering(rows)
 
     @cached_property
     def passwords(self) -> Passwords:
@@ -85,41 +85,31 @@ class Tenancy:
     def sessions(self) -> Sessions:
         """Sessions of signed-in people."""
         rows = self._rows
-        return Sessions(
-            rows.users,
-            rows.members,
-            rows.organizations,
-            rows.sessions,
-            rows.rate_limits,
-            self.passwords,
-            self._accounts,
-        )
+        return Sessions(rows, self.passwords, self._accounts)
 
     @cached_property
     def invitations(self) -> Invitations:
         """Invitations to an organization."""
         rows, days = self._rows, self._accounts.invitation_days
-        return Invitations(rows.users, rows.members, rows.invitations, rows.organizations, self.makers, days=days)
+        return Invitations(rows, self.makers, days=days)
 
     @cached_property
     def people(self) -> People:
         """People and their memberships."""
         rows = self._rows
-        return People(rows.connection, rows.users, rows.members, self.invitations, rows.invitations, self.passwords)
+        return People(rows, self.invitations, self.passwords)
 
     @cached_property
     def recovery(self) -> Recovery:
         """Links to a new password."""
         rows = self._rows
-        return Recovery(
-            rows.connection, rows.users, rows.sessions, rows.links, self.sessions, self.passwords, self._accounts
-        )
+        return Recovery(rows, self.sessions, self.passwords, self._accounts)
 
     @cached_property
     def oidc(self) -> Oidc:
         """Single sign-on."""
         rows = self._rows
-        return Oidc(self._accounts.oidc, rows.users, rows.links, rows.sessions, self.people)
+        return Oidc(rows, self._accounts.oidc, self.people)
 
     @cached_property
     def mail(self) -> Mail:

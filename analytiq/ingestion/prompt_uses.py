@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from analytiq.errors import ConflictError
 from analytiq.models.prompt import Prompt
-from analytiq.storage.repositories.prompts import PromptRepository
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.session import Session
 
 NAMED_AT_MOST = 5
@@ -25,8 +25,8 @@ class OnUse(StrEnum):
 class PromptUses:
     """Prompts by what they name."""
 
-    def __init__(self, prompts: PromptRepository) -> None:
-        self._prompts = prompts
+    def __init__(self, rows: Repositories) -> None:
+        self._prompts = rows.prompts
 
     async def release_tag(self, session: Session, organization_id: str, tag_id: str, on_use: OnUse) -> None:
         """Take a tag off the prompts that run on it.

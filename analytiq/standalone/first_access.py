@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from analytiq.composition.services import Services
 from analytiq.errors import AccessDeniedError, AnalytiqError
 from analytiq.models.account import Permission, Role
 from analytiq.models.maker import OPERATOR
@@ -14,7 +15,6 @@ from analytiq.storage.client import MongoConnection, connect
 from analytiq.storage.migrations import migrate
 from analytiq.storage.repositories.providers import ProviderRepository
 from analytiq.storage.repositories.users import MemberRepository
-from analytiq.tenancy.accounts.invitations import Invitations
 from analytiq.tenancy.organizations.service import FIRST_ORGANIZATION_NAME, Organizations
 
 TOKEN_NAME = "analytiq up"  # noqa: S105  # what the token is called in lists
@@ -77,7 +77,7 @@ async def _made(organizations: Organizations, connection: MongoConnection, setti
 async def _invited_owner(organization_id: str, connection: MongoConnection, settings: Settings) -> SecretStr | None:
     if (await MemberRepository(connection).of_organization(organization_id, skip=0, limit=1))[1]:
         return None
-    invitations = Invitations.on(connection, days=settings.accounts.invitation_days)
+    invitations = Services(settings, connection).tenancy.invitations
     invited = await invitations.invite(
         organization_id, role=Role.OWNER, email=None, invited_by=TOKEN_NAME, by=Permission.OWNER, made_by=OPERATOR
     )

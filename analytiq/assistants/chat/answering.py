@@ -27,6 +27,7 @@ class Answering:
     """Makes answers with the engine, and adds their citations."""
 
     def __init__(self, search: Search, chat: ChatService, documents: Documents, settings: ChatSettings) -> None:
+        self.chat = chat
         self._services = AnswerServices(chat, search, settings)
         self._documents = documents
 

@@ -18,16 +18,14 @@ from analytiq.assistants.chat.recorder import require_budget
 from analytiq.assistants.chat.refusals import answer_running, cannot_continue, unknown_thread
 from analytiq.assistants.chat.threads import NewThread, Reader
 from analytiq.errors import InvalidInputError, NotFoundError, TransientError
-from analytiq.inference.llm.service import ChatService
 from analytiq.ingestion.knowledge_bases.service import KnowledgeBases
 from analytiq.models.chat import AnswerState, ChatMessage, ChatRole, ChatThread, ChatUsage
 from analytiq.models.document import Failure
 from analytiq.models.organization import Organization
 from analytiq.settings import ChatSettings
-from analytiq.storage.client import MongoConnection
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.chats import LEASE_SECONDS, ChatRepository
-from analytiq.storage.repositories.documents import DocumentRepository
+from analytiq.storage.repositories.chats import LEASE_SECONDS
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
 
@@ -48,19 +46,16 @@ class Chats:
 
     def __init__(
         self,
-        connection: MongoConnection,
-        rows: ChatRepository,
-        document_rows: DocumentRepository,
+        rows: Repositories,
         knowledge_bases: KnowledgeBases,
-        chat: ChatService,
         answering: Answering,
         settings: ChatSettings,
     ) -> None:
-        self._connection = connection
-        self._rows = rows
-        self._document_rows = document_rows
+        self._connection = rows.connection
+        self._rows = rows.chats
+        self._document_rows = rows.documents
         self._knowledge_bases = knowledge_bases
-        self._chat = chat
+        self._chat = answering.chat
         self._answering = answering
         self._settings = settings
         self._live: dict[str, LiveAnswer] = {}

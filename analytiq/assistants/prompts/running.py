@@ -24,15 +24,8 @@ from analytiq.models.prompt import PromptConfiguration
 from analytiq.models.prompt_run import UNFINISHED, PromptRun, RunStatus
 from analytiq.retrieval.pipeline.search import Search
 from analytiq.settings import PromptSettings
-from analytiq.storage.client import MongoConnection
-from analytiq.storage.repositories.documents import DocumentRepository
-from analytiq.storage.repositories.jobs import JobRepository
-from analytiq.storage.repositories.llm_usage import LlmUsageRepository
-from analytiq.storage.repositories.organizations import OrganizationRepository
-from analytiq.storage.repositories.prompt_results import PromptResultRepository
-from analytiq.storage.repositories.prompt_runs import PromptRunRepository, RunOutcome
-from analytiq.storage.repositories.prompts import PromptRepository
-from analytiq.storage.repositories.texts import TextRepository
+from analytiq.storage.all_repositories import Repositories
+from analytiq.storage.repositories.prompt_runs import RunOutcome
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
 from analytiq.telemetry import metrics, traces
@@ -54,20 +47,6 @@ class _Subject:
     cut_after: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class RunRows:
-    """The repositories of a run."""
-
-    organizations: OrganizationRepository
-    prompts: PromptRepository
-    runs: PromptRunRepository
-    results: PromptResultRepository
-    documents: DocumentRepository
-    texts: TextRepository
-    usage: LlmUsageRepository
-    jobs: JobRepository
-
-
 class _RunOverError(Exception):
     """The run was cancelled or deleted before its outcome could be written: write nothing."""
 
@@ -75,13 +54,11 @@ class _RunOverError(Exception):
 class PromptRunning:
     """Handles the jobs of runs."""
 
-    def __init__(
-        self, connection: MongoConnection, rows: RunRows, chat: ChatService, search: Search, settings: PromptSettings
-    ) -> None:
-        self._connection = connection
+    def __init__(self, rows: Repositories, chat: ChatService, search: Search, settings: PromptSettings) -> None:
+        self._connection = rows.connection
         self._rows = rows
         self._chat = chat
-        self._services = RunServices(chat, search, rows.runs)
+        self._services = RunServices(chat, search, rows.prompt_runs)
         self._settings = settings
 
     @job(JobKind.RUN_PROMPT)
@@ -94,17 +71,17 @@ class PromptRunning:
         if run_id is None:
             await self._resume(running.job)
             return
-        run = await self._rows.runs.get(organization_id, run_id)
+        run = await self._rows.prompt_runs.get(organization_id, run_id)
         organization = await self._rows.organizations.get(organization_id)
         if run is not None and run.status is RunStatus.FAILED:
             # A failed run has no job left, unless a dead-lettered one is replayed.
-            run = await self._rows.runs.reopen(run)
+            run = await self._rows.prompt_runs.reopen(run)
         if run is None or organization is None or run.status not in UNFINISHED:
             return
         try:
             outcome = await self._outcome(organization, run)
         except LeaseLostError:
-            now = await self._rows.runs.get(organization_id, run_id)
+            now = await self._rows.prompt_runs.get(organization_id, run_id)
             if now is None or now.status not in UNFINISHED:
                 return
             raise
@@ -114,7 +91,9 @@ class PromptRunning:
     async def _resume(self, job: Job) -> None:
         if job.subject.prompt_id is None:
             raise ValueError("A job of runs names the run or their prompt.")
-        waiting = self._rows.runs.unfinished(job.organization_id, job.subject.prompt_id, batch_size=RESUMED_AT_ONCE)
+        waiting = self._rows.prompt_runs.unfinished(
+            job.organization_id, job.subject.prompt_id, batch_size=RESUMED_AT_ONCE
+        )
         async for batch in waiting:
             await self._rows.jobs.enqueue([run_request(run) for run in batch], request_id=job.request_id)
 
@@ -126,7 +105,7 @@ class PromptRunning:
         prompt = await self._rows.prompts.get(organization.id, run.prompt_id)
         version = await self._rows.prompts.version(organization.id, run.prompt_id, run.version)
         if prompt is None or version is None or (run.document_id is not None and document is None):
-            await self._rows.runs.delete(organization.id, run.id)
+            await self._rows.prompt_runs.delete(organization.id, run.id)
             return None
         if run.is_automatic and not _is_wanted(run, prompt.version, prompt.configuration, document):
             return run, _failed(
@@ -139,7 +118,7 @@ class PromptRunning:
                 return await self._run(organization, run, version.configuration, document)
         except (InvalidInputError, NotFoundError, PermanentError) as error:
             # A retry would fail in the same way: the run shows the failure, and the job is done.
-            now = await self._rows.runs.get(organization.id, run.id)
+            now = await self._rows.prompt_runs.get(organization.id, run.id)
             return now or run, RunOutcome(RunStatus.FAILED, error=retry.failure_of(error).for_owner())
 
     async def _run(
@@ -148,9 +127,9 @@ class PromptRunning:
         subject = await self._subject(organization, run, configuration, document)
         model = (await self._chat.choose(organization, configuration.model)).model
         # Calls paid for before a process died count against the budget, recorded as a step or not.
-        paid = await self._rows.usage.of_run(organization.id, run.id)
+        paid = await self._rows.llm_usage.of_run(organization.id, run.id)
         usage = paid.model_copy(update={"searches": run.usage.searches, "spus": run.usage.spus})
-        begun = await self._rows.runs.begin(run, model=model, text_hash=subject.text_hash, usage=usage)
+        begun = await self._rows.prompt_runs.begin(run, model=model, text_hash=subject.text_hash, usage=usage)
         if begun is None:
             raise LeaseLostError(f"The run {run.id!r} was cancelled.")
         await checkpoint("prompts.run_begun")
@@ -190,16 +169,16 @@ class PromptRunning:
 
         async def commit(session: Session) -> None:
             # First, so that a concurrent cancellation or deletion conflicts.
-            if not await self._rows.runs.finish(run, outcome, session=session):
+            if not await self._rows.prompt_runs.finish(run, outcome, session=session):
                 raise _RunOverError
             if outcome.answer is not None and run.document_id is not None:
                 if not await self._rows.documents.hold_for_result(session, run.organization_id, run.document_id):
                     raise _RunOverError
-                before = await self._rows.results.get(
+                before = await self._rows.prompt_results.get(
                     run.organization_id, run.prompt_id, run.version, run.document_id, session=session
                 )
                 result = replacing(before, run, answer=outcome.answer, is_structured=outcome.is_structured)
-                await self._rows.results.put(session, result)
+                await self._rows.prompt_results.put(session, result)
             await self._rows.jobs.finish(running.job, session=session)
 
         try:

@@ -14,11 +14,9 @@ from analytiq.models.job import Job, JobKind, JobState
 from analytiq.models.organization import Organization
 from analytiq.models.prompt import PromptVersion
 from analytiq.models.prompt_run import UNFINISHED, PromptRun, RunStatus
-from analytiq.storage.client import MongoConnection
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.documents import DocumentRepository
-from analytiq.storage.repositories.jobs import JobRepository
-from analytiq.storage.repositories.prompt_runs import PromptRunRepository, RunOutcome, RunQuery
+from analytiq.storage.repositories.prompt_runs import RunOutcome, RunQuery
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
 
@@ -39,18 +37,11 @@ class RunSubject:
 class PromptRuns:
     """Runs of an organization's prompts."""
 
-    def __init__(
-        self,
-        connection: MongoConnection,
-        runs: PromptRunRepository,
-        documents: DocumentRepository,
-        jobs: JobRepository,
-        chat: ChatService,
-    ) -> None:
-        self._connection = connection
-        self._runs = runs
-        self._documents = documents
-        self._jobs = jobs
+    def __init__(self, rows: Repositories, chat: ChatService) -> None:
+        self._connection = rows.connection
+        self._runs = rows.prompt_runs
+        self._documents = rows.documents
+        self._jobs = rows.jobs
         self._chat = chat
 
     async def request(

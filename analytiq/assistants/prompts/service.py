@@ -9,12 +9,9 @@ from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, Sta
 from analytiq.inference.llm.service import ChatService
 from analytiq.models.organization import Organization
 from analytiq.models.prompt import Prompt, PromptConfiguration, PromptVersion
-from analytiq.storage.client import MongoConnection
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.jobs import JobRepository
-from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
-from analytiq.storage.repositories.prompts import PromptQuery, PromptRepository
-from analytiq.storage.repositories.tags import TagRepository
+from analytiq.storage.repositories.prompts import PromptQuery
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
 
@@ -22,20 +19,12 @@ from analytiq.storage.transactions import run_in_transaction
 class Prompts:
     """Prompts of an organization."""
 
-    def __init__(
-        self,
-        connection: MongoConnection,
-        prompts: PromptRepository,
-        tags: TagRepository,
-        knowledge_bases: KnowledgeBaseRepository,
-        jobs: JobRepository,
-        chat: ChatService,
-    ) -> None:
-        self._connection = connection
-        self._prompts = prompts
-        self._tags = tags
-        self._knowledge_bases = knowledge_bases
-        self._jobs = jobs
+    def __init__(self, rows: Repositories, chat: ChatService) -> None:
+        self._connection = rows.connection
+        self._prompts = rows.prompts
+        self._tags = rows.tags
+        self._knowledge_bases = rows.knowledge_bases
+        self._jobs = rows.jobs
         self._chat = chat
 
     async def create(

@@ -13,13 +13,7 @@ from analytiq.jobs.queue.handling import follows, job
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.job import JobKind
 from analytiq.models.prompt import Prompt
-from analytiq.storage.client import MongoConnection
-from analytiq.storage.repositories.backup_holds import BackupHoldRepository
-from analytiq.storage.repositories.documents import DocumentRepository
-from analytiq.storage.repositories.jobs import JobRepository
-from analytiq.storage.repositories.prompt_results import PromptResultRepository
-from analytiq.storage.repositories.prompt_runs import PromptRunRepository
-from analytiq.storage.repositories.prompts import PromptRepository
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
 
@@ -32,23 +26,14 @@ RUNS_AT_ONCE = 100
 class PromptTriggers:
     """Handles the jobs that find documents to run a prompt on, and the job that cleans up a deleted prompt."""
 
-    def __init__(
-        self,
-        connection: MongoConnection,
-        prompts: PromptRepository,
-        runs: PromptRunRepository,
-        results: PromptResultRepository,
-        documents: DocumentRepository,
-        jobs: JobRepository,
-        holds: BackupHoldRepository,
-    ) -> None:
-        self._connection = connection
-        self._prompts = prompts
-        self._runs = runs
-        self._results = results
-        self._documents = documents
-        self._jobs = jobs
-        self._holds = holds
+    def __init__(self, rows: Repositories) -> None:
+        self._connection = rows.connection
+        self._prompts = rows.prompts
+        self._runs = rows.prompt_runs
+        self._results = rows.prompt_results
+        self._documents = rows.documents
+        self._jobs = rows.jobs
+        self._holds = rows.holds
 
     @follows(JobKind.MEMBERSHIP_DOCUMENT)
     async def follow_document_membership(self, running: RunningJob) -> None:

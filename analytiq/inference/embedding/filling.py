@@ -23,9 +23,9 @@ from analytiq.inference.embedding.sharing import SharedTexts
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.quota import SpuPurpose
 from analytiq.models.usage import Operation
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.embedding_cache import CacheRow, EmbeddingCacheRepository
-from analytiq.storage.repositories.embedding_claims import EmbeddingClaimRepository
+from analytiq.storage.repositories.embedding_cache import CacheRow
 from analytiq.storage.session import DatabaseError
 from analytiq.telemetry.checkpoints import checkpoint
 from analytiq.tenancy.metering.charges import Metering
@@ -66,17 +66,9 @@ class Filled:
 class Filling:
     """Maker of embeddings, each made once."""
 
-    def __init__(
-        self,
-        cache: EmbeddingCacheRepository,
-        claims: EmbeddingClaimRepository,
-        metering: Metering,
-        calling: Calling,
-        *,
-        lease_seconds: float,
-    ) -> None:
-        self._cache = cache
-        self._claims = claims
+    def __init__(self, rows: Repositories, metering: Metering, calling: Calling, *, lease_seconds: float) -> None:
+        self._cache = rows.embedding_cache
+        self._claims = rows.embedding_claims
         self._metering = metering
         self._calling = calling
         self._lease_seconds = lease_seconds

@@ -6,19 +6,17 @@ import numpy as np
 
 from analytiq.inference.embedding.base import InputType, Vectors
 from analytiq.inference.embedding.cache_key import cache_key, chunk_hash
-from analytiq.inference.embedding.calling import Calling, OnAnswer
+from analytiq.inference.embedding.calling import Calling
 from analytiq.inference.embedding.filling import Filling, Wanted
 from analytiq.inference.embedding.models import ChosenModel, EmbeddingModels
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.organization import Organization
 from analytiq.models.quota import SpuPurpose
 from analytiq.models.usage import Operation
-from analytiq.settings import EmbeddingSettings
-from analytiq.storage.repositories.embedding_cache import LOOKUP_SIZE, EmbeddingCacheRepository
-from analytiq.storage.repositories.embedding_claims import EmbeddingClaimRepository
+from analytiq.storage.all_repositories import Repositories
+from analytiq.storage.repositories.embedding_cache import LOOKUP_SIZE
 from analytiq.telemetry import metrics
 from analytiq.tenancy.metering.charges import Metering
-from analytiq.tenancy.rate_limits.limits import RateLimits
 
 CLAIM_LEASE_SECONDS = 15.0
 """How long a killed worker keeps others from the texts that it was embedding; a living one renews its claim."""
@@ -30,22 +28,12 @@ LONGEST_JUDGED = 2000
 class EmbeddingService:
     """The only entry point to embedding models."""
 
-    def __init__(
-        self,
-        models: EmbeddingModels,
-        cache: EmbeddingCacheRepository,
-        claims: EmbeddingClaimRepository,
-        metering: Metering,
-        rate_limits: RateLimits,
-        settings: EmbeddingSettings,
-        *,
-        on_answer: OnAnswer,
-    ) -> None:
+    def __init__(self, rows: Repositories, models: EmbeddingModels, metering: Metering, calling: Calling) -> None:
         self._models = models
-        self._cache = cache
+        self._cache = rows.embedding_cache
         self._metering = metering
-        self._calling = Calling(rate_limits, on_answer)
-        self._filling = Filling(cache, claims, metering, self._calling, lease_seconds=CLAIM_LEASE_SECONDS)
+        self._calling = calling
+        self._filling = Filling(rows, metering, calling, lease_seconds=CLAIM_LEASE_SECONDS)
 
     async def dimensions_of(self, organization: Organization, model: str) -> int:
         """Measure the length of one free embedding by the model.

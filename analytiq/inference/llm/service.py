@@ -31,7 +31,7 @@ from analytiq.inference.providers.litellm_module import provider_of
 from analytiq.models.llm_usage import LlmOperation, LlmUsage
 from analytiq.models.organization import Organization
 from analytiq.settings import LlmSettings
-from analytiq.storage.repositories.llm_usage import LlmUsageRepository
+from analytiq.storage.all_repositories import Repositories
 from analytiq.telemetry import traces
 from analytiq.tenancy.rate_limits.limits import RateLimits
 
@@ -67,17 +67,15 @@ class ChatService:
 
     def __init__(
         self,
+        rows: Repositories,
         credentials: Credentials,
         rate_limits: RateLimits,
-        usage: LlmUsageRepository,
         settings: LlmSettings,
-        *,
-        defaults: DefaultModels,
     ) -> None:
-        self._defaults = defaults
+        self._defaults = DefaultModels(rows.runtime_settings)
         self._credentials = credentials
         self._rate_limits = rate_limits
-        self._usage = usage
+        self._usage = rows.llm_usage
         self._settings = settings
         self._models: OrderedDict[tuple[str, str, str, bool], LiteLLMChat] = OrderedDict()
 

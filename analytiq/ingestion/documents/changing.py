@@ -15,10 +15,9 @@ from analytiq.ingestion.documents.metadata_fields import DeclaredFields, Metadat
 from analytiq.ingestion.membership import document_changed
 from analytiq.models.document import Document
 from analytiq.models.job import Priority
-from analytiq.storage.client import MongoConnection
-from analytiq.storage.repositories.document_batches import DocumentBatchRepository, Place
-from analytiq.storage.repositories.documents import DocumentQuery, DocumentRepository
-from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.all_repositories import Repositories
+from analytiq.storage.repositories.document_batches import Place
+from analytiq.storage.repositories.documents import DocumentQuery
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
 
@@ -111,18 +110,11 @@ def _metadata_of(document: Document, wanted: Mapping[str, JsonValue]) -> tuple[d
 class DocumentChanging:
     """Changes of many documents."""
 
-    def __init__(
-        self,
-        connection: MongoConnection,
-        batches: DocumentBatchRepository,
-        documents: DocumentRepository,
-        jobs: JobRepository,
-        metadata_fields: MetadataFields,
-    ) -> None:
-        self._connection = connection
-        self._batches = batches
-        self._documents = documents
-        self._jobs = jobs
+    def __init__(self, rows: Repositories, metadata_fields: MetadataFields) -> None:
+        self._connection = rows.connection
+        self._batches = rows.document_batches
+        self._documents = rows.documents
+        self._jobs = rows.jobs
         self._metadata_fields = metadata_fields
 
     async def change(

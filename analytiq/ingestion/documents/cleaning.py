@@ -5,15 +5,7 @@ import structlog
 from analytiq.jobs.queue.handling import job
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.job import JobKind
-from analytiq.storage.files import FileStore
-from analytiq.storage.repositories.backup_holds import BackupHoldRepository
-from analytiq.storage.repositories.chats import ChatRepository
-from analytiq.storage.repositories.documents import DocumentRepository
-from analytiq.storage.repositories.job_history import JobHistoryRepository
-from analytiq.storage.repositories.jobs import JobRepository
-from analytiq.storage.repositories.prompt_results import PromptResultRepository
-from analytiq.storage.repositories.prompt_runs import PromptRunRepository
-from analytiq.storage.repositories.texts import TextRepository
+from analytiq.storage.all_repositories import Repositories
 from analytiq.telemetry.checkpoints import checkpoint
 
 log = structlog.get_logger(__name__)
@@ -22,27 +14,16 @@ log = structlog.get_logger(__name__)
 class Cleaning:
     """The handler of clean jobs."""
 
-    def __init__(
-        self,
-        documents: DocumentRepository,
-        texts: TextRepository,
-        files: FileStore,
-        history: JobHistoryRepository,
-        jobs: JobRepository,
-        holds: BackupHoldRepository,
-        runs: PromptRunRepository,
-        results: PromptResultRepository,
-        chats: ChatRepository,
-    ) -> None:
-        self._runs = runs
-        self._results = results
-        self._documents = documents
-        self._texts = texts
-        self._files = files
-        self._history = history
-        self._jobs = jobs
-        self._holds = holds
-        self._chats = chats
+    def __init__(self, rows: Repositories) -> None:
+        self._runs = rows.prompt_runs
+        self._results = rows.prompt_results
+        self._documents = rows.documents
+        self._texts = rows.texts
+        self._files = rows.files
+        self._history = rows.job_history
+        self._jobs = rows.jobs
+        self._holds = rows.holds
+        self._chats = rows.chats
 
     @job(JobKind.CLEAN_DOCUMENT)
     async def handle(self, running: RunningJob) -> None:

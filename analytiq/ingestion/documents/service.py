@@ -15,11 +15,8 @@ from analytiq.ingestion.documents.storage import Storage
 from analytiq.ingestion.membership import document_changed
 from analytiq.models.document import Document, DocumentState
 from analytiq.models.text import CurrentTexts, PageSpan
-from analytiq.storage.client import MongoConnection
-from analytiq.storage.files import FileStore
-from analytiq.storage.repositories.documents import DocumentQuery, DocumentRepository
-from analytiq.storage.repositories.jobs import JobRepository
-from analytiq.storage.repositories.texts import TextRepository
+from analytiq.storage.all_repositories import Repositories
+from analytiq.storage.repositories.documents import DocumentQuery
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
 
@@ -35,21 +32,12 @@ class TextPage:
 class Documents:
     """Documents of an organization."""
 
-    def __init__(
-        self,
-        connection: MongoConnection,
-        documents: DocumentRepository,
-        texts: TextRepository,
-        files: FileStore,
-        jobs: JobRepository,
-        metadata_fields: MetadataFields,
-        storage: Storage,
-    ) -> None:
-        self._connection = connection
-        self._documents = documents
-        self._texts = texts
-        self._files = files
-        self._jobs = jobs
+    def __init__(self, rows: Repositories, metadata_fields: MetadataFields, storage: Storage) -> None:
+        self._connection = rows.connection
+        self._documents = rows.announced.documents
+        self._texts = rows.texts
+        self._files = rows.files
+        self._jobs = rows.jobs
         self._metadata_fields = metadata_fields
         self._storage = storage
 

@@ -20,12 +20,8 @@ from analytiq.models.document import Document, DocumentState, Failure
 from analytiq.models.job import Job, JobKind
 from analytiq.models.text import DocumentText, ParsedDocument, join_pages
 from analytiq.settings import ExtractionSettings
-from analytiq.storage.client import MongoConnection
-from analytiq.storage.files import FileStore
-from analytiq.storage.repositories.documents import DocumentRepository
-from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.repositories.organizations import OrganizationRepository
-from analytiq.storage.repositories.texts import TextRepository
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
 from analytiq.telemetry import traces
@@ -40,24 +36,15 @@ LONGEST_READ_HERE_BYTES = 256 * 1024
 class Extraction:
     """The handler of extract jobs."""
 
-    def __init__(
-        self,
-        connection: MongoConnection,
-        documents: DocumentRepository,
-        texts: TextRepository,
-        files: FileStore,
-        jobs: JobRepository,
-        reader: DocumentReader,
-        settings: ExtractionSettings,
-    ) -> None:
-        self._connection = connection
-        self._documents = documents
-        self._texts = texts
-        self._files = files
-        self._jobs = jobs
+    def __init__(self, rows: Repositories, reader: DocumentReader, settings: ExtractionSettings) -> None:
+        self._connection = rows.connection
+        self._documents = rows.documents
+        self._texts = rows.texts
+        self._files = rows.files
+        self._jobs = rows.jobs
         self._reader = reader
         self._settings = settings
-        self._organizations = OrganizationRepository(connection)
+        self._organizations = OrganizationRepository(rows.connection)
 
     @job(JobKind.EXTRACT)
     async def handle(self, running: RunningJob) -> None:

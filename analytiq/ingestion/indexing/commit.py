@@ -16,13 +16,8 @@ from analytiq.models.index_entry import Generation, GenerationState, IndexEntry
 from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.settings import IndexingSettings
-from analytiq.storage.client import MongoConnection
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.documents import DocumentRepository
-from analytiq.storage.repositories.index_entries import GenerationRepository, IndexEntryRepository
-from analytiq.storage.repositories.jobs import JobRepository
-from analytiq.storage.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
-from analytiq.storage.repositories.vectors import VectorRepository
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
 
@@ -36,26 +31,15 @@ class TruthChangedError(ConflictError):
 class Commit:
     """Makes staged vectors current, or removes a pair; each finishes the job in the same transaction."""
 
-    def __init__(
-        self,
-        connection: MongoConnection,
-        documents: DocumentRepository,
-        knowledge_bases: KnowledgeBaseRepository,
-        entries: IndexEntryRepository,
-        generations: GenerationRepository,
-        epochs: EpochRepository,
-        vectors: VectorRepository,
-        jobs: JobRepository,
-        settings: IndexingSettings,
-    ) -> None:
-        self._connection = connection
-        self._documents = documents
-        self._knowledge_bases = knowledge_bases
-        self._entries = entries
-        self._generations = generations
-        self._epochs = epochs
-        self._vectors = vectors
-        self._jobs = jobs
+    def __init__(self, rows: Repositories, settings: IndexingSettings) -> None:
+        self._connection = rows.connection
+        self._documents = rows.documents
+        self._knowledge_bases = rows.knowledge_bases
+        self._entries = rows.entries
+        self._generations = rows.generations
+        self._epochs = rows.epochs
+        self._vectors = rows.vectors
+        self._jobs = rows.jobs
         self._settings = settings
         # Commits of one process to one knowledge base would only abort each other (design 2.2).
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()

@@ -24,11 +24,8 @@ from analytiq.models.organization import Organization
 from analytiq.models.text import PageLocator
 from analytiq.models.vector import VectorOwner, VectorRow
 from analytiq.retrieval.backends.registry import Backends
-from analytiq.settings import IndexingSettings
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.index_entries import GenerationRepository
-from analytiq.storage.repositories.texts import TextRepository
-from analytiq.storage.repositories.vectors import VectorRepository
 from analytiq.telemetry.checkpoints import checkpoint
 
 STAGE_BATCH_SIZE = 500
@@ -49,21 +46,17 @@ class Staging:
 
     def __init__(
         self,
-        texts: TextRepository,
-        generations: GenerationRepository,
-        vectors: VectorRepository,
+        rows: Repositories,
         embedding: EmbeddingService,
         models: EmbeddingModels,
         backends: Backends,
-        settings: IndexingSettings,
     ) -> None:
-        self._texts = texts
-        self._generations = generations
-        self._vectors = vectors
+        self._texts = rows.texts
+        self._generations = rows.generations
+        self._vectors = rows.vectors
         self._embedding = embedding
         self._models = models
         self._backends = backends
-        self._settings = settings
 
     async def stage(self, running: RunningJob, pair: Pair, wanted: Index) -> Generation:
         """Stage the text's vectors; returns the whole generation, still unread.

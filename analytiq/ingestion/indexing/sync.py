@@ -21,11 +21,7 @@ from analytiq.jobs.queue.handling import job
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.index_entry import Generation, GenerationState
 from analytiq.models.job import JobKind
-from analytiq.storage.repositories.documents import DocumentRepository
-from analytiq.storage.repositories.index_entries import GenerationRepository, IndexEntryRepository
-from analytiq.storage.repositories.jobs import JobRepository
-from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
-from analytiq.storage.repositories.organizations import OrganizationRepository
+from analytiq.storage.all_repositories import Repositories
 from analytiq.telemetry import metrics, traces
 from analytiq.telemetry.checkpoints import checkpoint
 from analytiq.tenancy.rate_limits.limits import DOCUMENTS_CODE, RateLimits
@@ -39,28 +35,16 @@ REPLANS = 5
 class Sync:
     """The handler of sync jobs: one code path for triggers that are lost, late, doubled or reordered."""
 
-    def __init__(
-        self,
-        organizations: OrganizationRepository,
-        documents: DocumentRepository,
-        knowledge_bases: KnowledgeBaseRepository,
-        entries: IndexEntryRepository,
-        generations: GenerationRepository,
-        jobs: JobRepository,
-        staging: Staging,
-        commit: Commit,
-        projecting: Projecting,
-        rate_limits: RateLimits,
-    ) -> None:
-        self._organizations = organizations
-        self._documents = documents
-        self._knowledge_bases = knowledge_bases
-        self._entries = entries
-        self._generations = generations
-        self._jobs = jobs
+    def __init__(self, rows: Repositories, staging: Staging, commit: Commit, rate_limits: RateLimits) -> None:
+        self._organizations = rows.organizations
+        self._documents = rows.documents
+        self._knowledge_bases = rows.knowledge_bases
+        self._entries = rows.entries
+        self._generations = rows.generations
+        self._jobs = rows.jobs
         self._staging = staging
         self._commit = commit
-        self._projecting = projecting
+        self._projecting = Projecting(rows.search_rows, rows.entries)
         self._rate_limits = rate_limits
 
     @job(JobKind.SYNC)

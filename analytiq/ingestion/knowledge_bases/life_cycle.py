@@ -10,12 +10,7 @@ from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.job import Job, JobKind, JobState
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
 from analytiq.retrieval.backends.registry import Backends
-from analytiq.storage.repositories.backup_holds import BackupHoldRepository
-from analytiq.storage.repositories.index_entries import GenerationRepository, IndexEntryRepository
-from analytiq.storage.repositories.job_history import JobHistoryRepository
-from analytiq.storage.repositories.jobs import JobRepository
-from analytiq.storage.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
-from analytiq.storage.repositories.vectors import VectorRepository
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.session import DatabaseError
 from analytiq.telemetry.checkpoints import checkpoint
 from analytiq.tenancy.rate_limits.limits import RateLimits
@@ -29,30 +24,17 @@ SETTLE_SECONDS = 0.5
 class KnowledgeBaseLifeCycle:
     """Handlers of the jobs about knowledge bases, and what follows each job."""
 
-    def __init__(
-        self,
-        membership: Membership,
-        knowledge_bases: KnowledgeBaseRepository,
-        epochs: EpochRepository,
-        entries: IndexEntryRepository,
-        generations: GenerationRepository,
-        vectors: VectorRepository,
-        jobs: JobRepository,
-        history: JobHistoryRepository,
-        rate_limits: RateLimits,
-        holds: BackupHoldRepository,
-        backends: Backends,
-    ) -> None:
+    def __init__(self, rows: Repositories, membership: Membership, rate_limits: RateLimits, backends: Backends) -> None:
         self._membership = membership
-        self._knowledge_bases = knowledge_bases
-        self._epochs = epochs
-        self._entries = entries
-        self._generations = generations
-        self._vectors = vectors
-        self._jobs = jobs
-        self._history = history
+        self._knowledge_bases = rows.knowledge_bases
+        self._epochs = rows.epochs
+        self._entries = rows.entries
+        self._generations = rows.generations
+        self._vectors = rows.vectors
+        self._jobs = rows.jobs
+        self._history = rows.job_history
         self._rate_limits = rate_limits
-        self._holds = holds
+        self._holds = rows.holds
         self._backends = backends
         self._unsettled: dict[str, str] = {}
         self._has_unsettled = asyncio.Event()

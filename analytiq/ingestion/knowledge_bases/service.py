@@ -18,14 +18,8 @@ from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
 from analytiq.models.organization import Organization
 from analytiq.models.vector import Passage
 from analytiq.retrieval.backends.registry import Backends
-from analytiq.storage.client import MongoConnection
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.chunk_pages import ChunkPageRepository
-from analytiq.storage.repositories.documents import DocumentRepository
-from analytiq.storage.repositories.index_entries import IndexEntryRepository
-from analytiq.storage.repositories.jobs import JobRepository
-from analytiq.storage.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
-from analytiq.storage.repositories.vectors import VectorRepository
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
 from analytiq.telemetry.checkpoints import checkpoint
@@ -73,30 +67,21 @@ class KnowledgeBases:
 
     def __init__(
         self,
-        connection: MongoConnection,
-        knowledge_bases: KnowledgeBaseRepository,
-        epochs: EpochRepository,
-        entries: IndexEntryRepository,
-        documents: DocumentRepository,
-        vectors: VectorRepository,
-        jobs: JobRepository,
+        rows: Repositories,
         embedding: EmbeddingService,
         models: EmbeddingModels,
         backends: Backends,
-        prompt_uses: PromptUses,
-        chunk_pages: ChunkPageRepository,
-        standings: KnowledgeBaseStandings,
     ) -> None:
-        self._standings = standings
-        self._chunk_pages = chunk_pages
-        self._prompt_uses = prompt_uses
-        self._connection = connection
-        self._knowledge_bases = knowledge_bases
-        self._epochs = epochs
-        self._entries = entries
-        self._documents = documents
-        self._vectors = vectors
-        self._jobs = jobs
+        self._standings = KnowledgeBaseStandings(rows.announced)
+        self._chunk_pages = rows.chunk_pages
+        self._prompt_uses = PromptUses(rows)
+        self._connection = rows.connection
+        self._knowledge_bases = rows.announced.knowledge_bases
+        self._epochs = rows.epochs
+        self._entries = rows.announced.entries
+        self._documents = rows.announced.documents
+        self._vectors = rows.vectors
+        self._jobs = rows.jobs
         self._embedding = embedding
         self._models = models
         self._backends = backends

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
-from analytiq.storage.repositories.document_counts import DocumentCountRepository, MemberCounts
-from analytiq.storage.repositories.kb_work import KnowledgeBaseWork, KnowledgeBaseWorkRepository
+from analytiq.storage.all_repositories import Repositories
+from analytiq.storage.repositories.document_counts import MemberCounts
+from analytiq.storage.repositories.kb_work import KnowledgeBaseWork
 
 
 class KnowledgeBaseHealth(StrEnum):
@@ -53,9 +54,9 @@ class StandingKnowledgeBase:
 class KnowledgeBaseStandings:
     """Reads the standing of knowledge bases."""
 
-    def __init__(self, counts: DocumentCountRepository, work: KnowledgeBaseWorkRepository) -> None:
-        self._counts = counts
-        self._work = work
+    def __init__(self, rows: Repositories) -> None:
+        self._counts = rows.document_counts
+        self._work = rows.kb_work
 
     async def of(self, organization_id: str, knowledge_bases: Sequence[KnowledgeBase]) -> list[StandingKnowledgeBase]:
         """Return the standing of each, in order; a few queries however many there are."""

@@ -7,11 +7,8 @@ from analytiq import clock
 from analytiq.errors import ConflictError, FieldError, InvalidInputError, NotFoundError
 from analytiq.ingestion.prompt_uses import OnUse, PromptUses
 from analytiq.models.tag import Tag
-from analytiq.storage.client import MongoConnection
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.documents import DocumentRepository
-from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
-from analytiq.storage.repositories.tags import TagRepository
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
 
@@ -19,19 +16,12 @@ from analytiq.storage.transactions import run_in_transaction
 class Tags:
     """Tags of an organization."""
 
-    def __init__(
-        self,
-        connection: MongoConnection,
-        tags: TagRepository,
-        documents: DocumentRepository,
-        knowledge_bases: KnowledgeBaseRepository,
-        prompt_uses: PromptUses,
-    ) -> None:
-        self._connection = connection
-        self._prompt_uses = prompt_uses
-        self._tags = tags
-        self._documents = documents
-        self._knowledge_bases = knowledge_bases
+    def __init__(self, rows: Repositories) -> None:
+        self._connection = rows.connection
+        self._prompt_uses = PromptUses(rows)
+        self._tags = rows.tags
+        self._documents = rows.documents
+        self._knowledge_bases = rows.knowledge_bases
 
     async def create(self, organization_id: str, *, name: str, color: str, description: str) -> Tag:
         """Make a tag.

@@ -16,11 +16,9 @@ from analytiq.ingestion.membership import document_changed
 from analytiq.models.document import Document, DocumentState
 from analytiq.models.storage import StorageAmount
 from analytiq.models.upload import DuplicatePolicy, Upload, UploadOutcome
-from analytiq.storage.files import FileStore, StoredBytes
+from analytiq.storage.all_repositories import Repositories
+from analytiq.storage.files import StoredBytes
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.documents import DocumentRepository
-from analytiq.storage.repositories.jobs import JobRepository
-from analytiq.storage.repositories.uploads import UploadRepository
 from analytiq.storage.session import Session
 
 
@@ -49,18 +47,11 @@ Place = Callable[[Session], Awaitable[tuple[Document, UploadOutcome]]]
 class Placing:
     """Chooses the place by policy; the choice is made good in one transaction."""
 
-    def __init__(
-        self,
-        documents: DocumentRepository,
-        files: FileStore,
-        jobs: JobRepository,
-        uploads: UploadRepository,
-        storage: Storage,
-    ) -> None:
-        self._documents = documents
-        self._files = files
-        self._jobs = jobs
-        self._uploads = uploads
+    def __init__(self, rows: Repositories, storage: Storage) -> None:
+        self._documents = rows.documents
+        self._files = rows.files
+        self._jobs = rows.jobs
+        self._uploads = rows.uploads
         self._storage = storage
 
     async def already_there(self, placement: Placement, policy: DuplicatePolicy) -> Document | None:

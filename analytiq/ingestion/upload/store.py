@@ -17,12 +17,9 @@ from analytiq.ingestion.documents.storage import Storage
 from analytiq.ingestion.upload.placement import Placement, Placing
 from analytiq.models.document import Document
 from analytiq.models.upload import DuplicatePolicy, Upload, UploadOutcome
-from analytiq.storage.client import MongoConnection
-from analytiq.storage.files import FileStore, StoredBytes, describe
+from analytiq.storage.all_repositories import Repositories
+from analytiq.storage.files import StoredBytes, describe
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.documents import DocumentRepository
-from analytiq.storage.repositories.jobs import JobRepository
-from analytiq.storage.repositories.uploads import UploadRepository
 from analytiq.storage.transactions import run_in_transaction
 from analytiq.telemetry import traces
 from analytiq.telemetry.checkpoints import checkpoint
@@ -63,21 +60,12 @@ class Uploads:
     """Uploads of an organization."""
 
     def __init__(
-        self,
-        connection: MongoConnection,
-        uploads: UploadRepository,
-        documents: DocumentRepository,
-        files: FileStore,
-        jobs: JobRepository,
-        metadata_fields: MetadataFields,
-        storage: Storage,
-        *,
-        max_bytes: int,
+        self, rows: Repositories, metadata_fields: MetadataFields, storage: Storage, *, max_bytes: int
     ) -> None:
-        self._connection = connection
-        self._uploads = uploads
-        self._files = files
-        self._placing = Placing(documents, files, jobs, uploads, storage)
+        self._connection = rows.connection
+        self._uploads = rows.uploads
+        self._files = rows.files
+        self._placing = Placing(rows, storage)
         self._storage = storage
         self._metadata_fields = metadata_fields
         self._max_bytes = max_bytes

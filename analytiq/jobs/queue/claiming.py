@@ -9,6 +9,7 @@ import structlog
 
 from analytiq.jobs.queue.lanes import ANYTHING, LaneBook, Wanted
 from analytiq.models.job import Job, JobKind
+from analytiq.settings import QueueSettings
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.job_lanes import LaneNews
 from analytiq.storage.repositories.jobs import JobRepository
@@ -29,13 +30,13 @@ class Claims:
     """Hands out jobs, fairly by organization and lane; see `analytiq.jobs.queue.lanes`."""
 
     def __init__(
-        self, jobs: JobRepository, kinds: Collection[JobKind], *, worker: str, lease_seconds: float, poll_seconds: float
+        self, jobs: JobRepository, kinds: Collection[JobKind], *, worker: str, settings: QueueSettings
     ) -> None:
         self._jobs = jobs
         self._kinds = kinds
         self._worker = worker
-        self._lease_seconds = lease_seconds
-        self._poll_seconds = poll_seconds
+        self._lease_seconds = settings.lease_seconds
+        self._poll_seconds = settings.poll_seconds
         self._book = LaneBook()
         self._news = asyncio.Event()
 

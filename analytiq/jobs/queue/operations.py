@@ -11,11 +11,8 @@ from analytiq.jobs.queue.stops import cancelled
 from analytiq.models.document import DocumentState
 from analytiq.models.job import Job, JobKind, JobState
 from analytiq.models.job_history import JobAttempt
-from analytiq.storage.client import MongoConnection
-from analytiq.storage.repositories.documents import DocumentRepository
-from analytiq.storage.repositories.job_history import JobHistoryRepository
-from analytiq.storage.repositories.jobs import ErrorGroup, JobPage, JobQuery, JobRepository
-from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
+from analytiq.storage.all_repositories import Repositories
+from analytiq.storage.repositories.jobs import ErrorGroup, JobPage, JobQuery
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
 
@@ -78,23 +75,13 @@ class SubjectNames:
 class Jobs:
     """Jobs of an organization."""
 
-    def __init__(
-        self,
-        connection: MongoConnection,
-        jobs: JobRepository,
-        history: JobHistoryRepository,
-        documents: DocumentRepository,
-        knowledge_bases: KnowledgeBaseRepository,
-        *,
-        on_dead: OnDead,
-        on_settled: OnSettled,
-    ) -> None:
+    def __init__(self, rows: Repositories, *, on_dead: OnDead, on_settled: OnSettled) -> None:
         """Put together; the callbacks are those of a worker, for jobs that die here without having run."""
-        self._connection = connection
-        self._jobs = jobs
-        self._history = history
-        self._documents = documents
-        self._knowledge_bases = knowledge_bases
+        self._connection = rows.connection
+        self._jobs = rows.jobs
+        self._history = rows.job_history
+        self._documents = rows.documents
+        self._knowledge_bases = rows.knowledge_bases
         self._on_dead = on_dead
         self._on_settled = on_settled
 

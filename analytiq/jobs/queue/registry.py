@@ -9,7 +9,7 @@ import structlog
 
 from analytiq import clock
 from analytiq.jobs.queue.runner import QueueRunner
-from analytiq.storage.repositories.workers import RuntimeSettingRepository, WorkerRepository
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.session import DatabaseError
 
 log = structlog.get_logger(__name__)
@@ -27,8 +27,7 @@ class WorkerRegistry:
 
     def __init__(
         self,
-        workers: WorkerRepository,
-        settings: RuntimeSettingRepository,
+        rows: Repositories,
         runner: QueueRunner,
         *,
         installed_languages: Callable[[], tuple[str, ...]],
@@ -36,8 +35,8 @@ class WorkerRegistry:
     ) -> None:
         self._problems = tuple(problems)
         self._installed_languages = installed_languages
-        self._workers = workers
-        self._settings = settings
+        self._workers = rows.workers
+        self._settings = rows.runtime_settings
         self._runner = runner
         self._own_concurrency = runner.concurrency
         self._started_at = clock.now()

@@ -76,8 +76,7 @@ class QueueRunner:
             jobs,
             list(handlers),
             worker=self.worker,
-            lease_seconds=settings.lease_seconds,
-            poll_seconds=settings.poll_seconds,
+            settings=settings,
         )
 
     async def run(self) -> None:

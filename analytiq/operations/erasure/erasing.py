@@ -14,12 +14,7 @@ from analytiq.ingestion.indexing.commit import sweep_request
 from analytiq.ingestion.membership import document_changed
 from analytiq.models.erasure import CacheFate, Erasure, ErasureKind, ErasureState
 from analytiq.settings import ErasureSettings
-from analytiq.storage.client import MongoConnection
-from analytiq.storage.repositories.backup_holds import BackupHoldRepository
-from analytiq.storage.repositories.erasures import ErasureRepository
-from analytiq.storage.repositories.jobs import JobRepository
-from analytiq.storage.repositories.retention import RetentionRepository
-from analytiq.storage.repositories.tenant_rows import TenantRows
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
 from analytiq.telemetry.checkpoints import checkpoint
@@ -42,24 +37,14 @@ class Wait:
 class Erasing:
     """Executor of a row of `erasures`; the caller holds its lease."""
 
-    def __init__(
-        self,
-        connection: MongoConnection,
-        rows: ErasureRepository,
-        tenants: TenantRows,
-        selecting: RetentionRepository,
-        documents: Documents,
-        jobs: JobRepository,
-        holds: BackupHoldRepository,
-        settings: ErasureSettings,
-    ) -> None:
-        self._connection = connection
-        self._rows = rows
-        self._tenants = tenants
-        self._selecting = selecting
+    def __init__(self, rows: Repositories, documents: Documents, settings: ErasureSettings) -> None:
+        self._connection = rows.connection
+        self._rows = rows.erasures
+        self._tenants = rows.tenant_rows
+        self._selecting = rows.retention
         self._documents = documents
-        self._jobs = jobs
-        self._holds = holds
+        self._jobs = rows.jobs
+        self._holds = rows.holds
         self._settings = settings
 
     async def advance(self, erasure: Erasure) -> Wait | None:

@@ -32,14 +32,8 @@ from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
 from analytiq.models.organization import Organization
 from analytiq.operations.erasure.erasing import Erasing, Wait
 from analytiq.settings import ErasureSettings
-from analytiq.storage.client import MongoConnection
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.backup_holds import BackupHoldRepository
-from analytiq.storage.repositories.erasures import ErasureRepository
-from analytiq.storage.repositories.jobs import JobRepository
-from analytiq.storage.repositories.organizations import OrganizationRepository
-from analytiq.storage.repositories.retention import RetentionRepository
-from analytiq.storage.repositories.tenant_rows import TenantRows
 
 log = structlog.get_logger(__name__)
 
@@ -54,20 +48,12 @@ OnWait = Callable[[Wait], None]
 class Erasures:
     """Erasures of all organizations."""
 
-    def __init__(
-        self,
-        rows: ErasureRepository,
-        tenants: TenantRows,
-        organizations: OrganizationRepository,
-        selecting: RetentionRepository,
-        jobs: JobRepository,
-        erasing: Erasing,
-    ) -> None:
-        self._rows = rows
-        self._tenants = tenants
-        self._organizations = organizations
-        self._selecting = selecting
-        self._jobs = jobs
+    def __init__(self, rows: Repositories, erasing: Erasing) -> None:
+        self._rows = rows.erasures
+        self._tenants = rows.tenant_rows
+        self._organizations = rows.organizations
+        self._selecting = rows.retention
+        self._jobs = rows.jobs
         self._erasing = erasing
 
     async def request_organization(
@@ -277,16 +263,9 @@ class Erasures:
         return finished
 
 
-def new_erasures(connection: MongoConnection, documents: Documents, settings: ErasureSettings) -> Erasures:
-    """Build the service on a connection."""
-    rows = ErasureRepository(connection)
-    tenants = TenantRows(connection)
-    organizations = OrganizationRepository(connection)
-    selecting = RetentionRepository(connection)
-    jobs = JobRepository(connection)
-    holds = BackupHoldRepository(connection)
-    erasing = Erasing(connection, rows, tenants, selecting, documents, jobs, holds, settings)
-    return Erasures(rows, tenants, organizations, selecting, jobs, erasing)
+def new_erasures(rows: Repositories, documents: Documents, settings: ErasureSettings) -> Erasures:
+    """Build the erasures of a database."""
+    return Erasures(rows, Erasing(rows, documents, settings))
 
 
 def _new(

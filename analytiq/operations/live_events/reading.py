@@ -8,9 +8,7 @@ from analytiq.models.change import ChangeKey, ChangeKind
 from analytiq.models.document import Document
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.operations.live_events.events import Event, EventName
-from analytiq.storage.repositories.documents import DocumentRepository
-from analytiq.storage.repositories.jobs import JobRepository
-from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
+from analytiq.storage.all_repositories import Repositories
 
 Changed = Mapping[ChangeKey, str | None]
 """What changed, with its organization where the change stream tells it."""
@@ -19,17 +17,10 @@ Changed = Mapping[ChangeKey, str | None]
 class Reading:
     """Conversion of keys to events. The row itself names its organization, never the caller."""
 
-    def __init__(
-        self,
-        documents: DocumentRepository,
-        knowledge_bases: KnowledgeBaseRepository,
-        jobs: JobRepository,
-        states: IndexingStates,
-        standings: KnowledgeBaseStandings,
-    ) -> None:
-        self._documents = documents
-        self._knowledge_bases = knowledge_bases
-        self._jobs = jobs
+    def __init__(self, rows: Repositories, states: IndexingStates, standings: KnowledgeBaseStandings) -> None:
+        self._documents = rows.announced.documents
+        self._knowledge_bases = rows.announced.knowledge_bases
+        self._jobs = rows.announced.jobs
         self._states = states
         self._standings = standings
 

@@ -16,10 +16,7 @@ from analytiq.models.document import Document
 from analytiq.models.text import PageSpan, TextSource
 from analytiq.retrieval.places.alignment import boxes_of
 from analytiq.settings import ExtractionSettings
-from analytiq.storage.files import FileStore
-from analytiq.storage.repositories.documents import DocumentRepository
-from analytiq.storage.repositories.organizations import OrganizationRepository
-from analytiq.storage.repositories.texts import TextRepository
+from analytiq.storage.all_repositories import Repositories
 
 log = structlog.get_logger(__name__)
 
@@ -83,19 +80,11 @@ class PageReader(Protocol):
 class Locating:
     """Service that locates passages on their pages."""
 
-    def __init__(
-        self,
-        organizations: OrganizationRepository,
-        documents: DocumentRepository,
-        texts: TextRepository,
-        files: FileStore,
-        reader: PageReader,
-        settings: ExtractionSettings,
-    ) -> None:
-        self._organizations = organizations
-        self._documents = documents
-        self._texts = texts
-        self._files = files
+    def __init__(self, rows: Repositories, reader: PageReader, settings: ExtractionSettings) -> None:
+        self._organizations = rows.organizations
+        self._documents = rows.documents
+        self._texts = rows.texts
+        self._files = rows.files
         self._reader = reader
         self._settings = settings
         self._turns = asyncio.Semaphore(AT_ONCE)

@@ -15,7 +15,7 @@ from analytiq.retrieval.reranking.base import RerankModel
 from analytiq.retrieval.reranking.litellm_reranker import RERANK_EXAMPLES, LiteLLMReranker
 from analytiq.retrieval.reranking.max_sim import MaxSim
 from analytiq.settings import LlmSettings
-from analytiq.storage.repositories.llm_usage import LlmUsageRepository
+from analytiq.storage.all_repositories import Repositories
 from analytiq.tenancy.rate_limits.limits import RateLimits
 
 MAX_SIM = "local/maxsim"
@@ -34,15 +34,15 @@ class Reranking:
 
     def __init__(
         self,
+        rows: Repositories,
         credentials: Credentials,
         rate_limits: RateLimits,
-        usage: LlmUsageRepository,
         local: LocalEmbedder,
         settings: LlmSettings,
     ) -> None:
         self._credentials = credentials
         self._rate_limits = rate_limits
-        self._usage = usage
+        self._usage = rows.llm_usage
         self._max_sim = MaxSim(local)
         self._settings = settings
 

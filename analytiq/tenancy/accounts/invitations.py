@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Self
 
 from pydantic import SecretStr
 
@@ -11,11 +10,8 @@ from analytiq import clock
 from analytiq.errors import AccessDeniedError, ConflictError, InvalidInputError, NotFoundError
 from analytiq.models.account import ADDRESS, Invitation, Permission, Role, normalize
 from analytiq.models.maker import Maker
-from analytiq.storage.client import MongoConnection
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.organizations import AccessTokenRepository, OrganizationRepository
-from analytiq.storage.repositories.sessions import InvitationRepository
-from analytiq.storage.repositories.users import MemberRepository, UserRepository
 from analytiq.storage.session import Session
 from analytiq.tenancy.accounts.secrets import hash_of, new_secret
 from analytiq.tenancy.makers import Makers
@@ -42,45 +38,13 @@ class OpenInvitation:
 class Invitations:
     """Invitations of organizations."""
 
-    def __init__(
-        self,
-        users: UserRepository,
-        members: MemberRepository,
-        invitations: InvitationRepository,
-        organizations: OrganizationRepository,
-        makers: Makers,
-        *,
-        days: float,
-    ) -> None:
-        """Take the repositories.
-
-        Args:
-            users: people by address.
-            members: existing memberships.
-            invitations: stored invitations.
-            organizations: organizations by name.
-            makers: the present rights of inviters.
-            days: lifetime of an invitation.
-        """
-        self._users = users
-        self._members = members
-        self._invitations = invitations
-        self._organizations = organizations
+    def __init__(self, rows: Repositories, makers: Makers, *, days: float) -> None:
+        self._users = rows.users
+        self._members = rows.members
+        self._invitations = rows.invitations
+        self._organizations = rows.organizations
         self._makers = makers
         self._days = days
-
-    @classmethod
-    def on(cls, connection: MongoConnection, *, days: float) -> Self:
-        """Return the invitations of a connection's database."""
-        members = MemberRepository(connection)
-        return cls(
-            UserRepository(connection),
-            members,
-            InvitationRepository(connection),
-            OrganizationRepository(connection),
-            Makers(AccessTokenRepository(connection), members),
-            days=days,
-        )
 
     async def invite(
         self,

@@ -20,9 +20,8 @@ from analytiq import clock
 from analytiq.errors import AccessDeniedError, InvalidInputError, TransientError
 from analytiq.models.account import LinkPurpose, OneTimeLink, User, normalize
 from analytiq.settings import OidcSettings
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.sessions import OneTimeLinkRepository, SessionRepository
-from analytiq.storage.repositories.users import UserRepository
 from analytiq.tenancy.accounts.people import People
 from analytiq.tenancy.accounts.secrets import hash_of, new_secret
 
@@ -66,18 +65,11 @@ class Arrival:
 class Oidc:
     """Signs in by the provider of the settings. The provider vouches for addresses; only invitations make members."""
 
-    def __init__(
-        self,
-        settings: OidcSettings | None,
-        users: UserRepository,
-        links: OneTimeLinkRepository,
-        sessions: SessionRepository,
-        people: People,
-    ) -> None:
+    def __init__(self, rows: Repositories, settings: OidcSettings | None, people: People) -> None:
         self._settings = settings
-        self._users = users
-        self._links = links
-        self._sessions = sessions
+        self._users = rows.users
+        self._links = rows.links
+        self._sessions = rows.sessions
         self._people = people
 
     @property

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from analytiq import clock
 from analytiq.errors import AccessDeniedError, ConflictError, InvalidInputError, NotFoundError
 from analytiq.models.account import Invitation, Member, Permission, Role, User, normalize
-from analytiq.storage.client import MongoConnection
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.sessions import InvitationRepository
-from analytiq.storage.repositories.users import MemberRepository, UserRepository
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
 from analytiq.tenancy.accounts.invitations import Invitations, no_invitation, require_owner_for
@@ -26,20 +24,12 @@ class Person:
 class People:
     """Members of organizations. An organization with an owner always keeps one."""
 
-    def __init__(
-        self,
-        connection: MongoConnection,
-        users: UserRepository,
-        members: MemberRepository,
-        invitations: Invitations,
-        invitation_rows: InvitationRepository,
-        passwords: Passwords,
-    ) -> None:
-        self._connection = connection
-        self._users = users
-        self._members = members
+    def __init__(self, rows: Repositories, invitations: Invitations, passwords: Passwords) -> None:
+        self._connection = rows.connection
+        self._users = rows.users
+        self._members = rows.members
         self._invitations = invitations
-        self._invitation_rows = invitation_rows
+        self._invitation_rows = rows.invitations
         self._passwords = passwords
 
     async def accept(self, secret: str, *, email: str | None, name: str, password: str) -> User:

@@ -8,10 +8,8 @@ from analytiq import clock
 from analytiq.errors import AccessDeniedError, InvalidInputError, NotFoundError
 from analytiq.models.account import LinkPurpose, OneTimeLink, User, UserSession, normalize
 from analytiq.settings import AccountSettings
-from analytiq.storage.client import MongoConnection
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.sessions import OneTimeLinkRepository, SessionRepository
-from analytiq.storage.repositories.users import UserRepository
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
 from analytiq.tenancy.accounts.passwords import Passwords, check_new
@@ -23,19 +21,12 @@ class Recovery:
     """Changes passwords; a new password signs the person out everywhere else."""
 
     def __init__(
-        self,
-        connection: MongoConnection,
-        users: UserRepository,
-        sessions: SessionRepository,
-        links: OneTimeLinkRepository,
-        signing_in: Sessions,
-        passwords: Passwords,
-        settings: AccountSettings,
+        self, rows: Repositories, signing_in: Sessions, passwords: Passwords, settings: AccountSettings
     ) -> None:
-        self._connection = connection
-        self._users = users
-        self._sessions = sessions
-        self._links = links
+        self._connection = rows.connection
+        self._users = rows.users
+        self._sessions = rows.sessions
+        self._links = rows.links
         self._signing_in = signing_in
         self._passwords = passwords
         self._settings = settings

@@ -12,11 +12,8 @@ from analytiq.errors import AccessDeniedError, NotFoundError, RateLimitedError
 from analytiq.models.account import Member, User, UserSession, normalize
 from analytiq.models.rate_limit import Bucket, Charge
 from analytiq.settings import AccountSettings
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.organizations import OrganizationRepository
-from analytiq.storage.repositories.rate_limits import RateLimitRepository
-from analytiq.storage.repositories.sessions import SessionRepository
-from analytiq.storage.repositories.users import MemberRepository, UserRepository
 from analytiq.tenancy.accounts.passwords import Passwords
 from analytiq.tenancy.accounts.secrets import hash_of, new_secret
 
@@ -62,21 +59,12 @@ class Membership:
 class Sessions:
     """Sessions of people. They end after `session_idle_hours` without a call, and after `session_days`."""
 
-    def __init__(
-        self,
-        users: UserRepository,
-        members: MemberRepository,
-        organizations: OrganizationRepository,
-        sessions: SessionRepository,
-        limits: RateLimitRepository,
-        passwords: Passwords,
-        settings: AccountSettings,
-    ) -> None:
-        self._users = users
-        self._members = members
-        self._organizations = organizations
-        self._sessions = sessions
-        self._limits = limits
+    def __init__(self, rows: Repositories, passwords: Passwords, settings: AccountSettings) -> None:
+        self._users = rows.users
+        self._members = rows.members
+        self._organizations = rows.organizations
+        self._sessions = rows.sessions
+        self._limits = rows.rate_limits
         self._passwords = passwords
         self._settings = settings
 

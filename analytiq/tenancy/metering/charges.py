@@ -18,12 +18,9 @@ from analytiq import clock
 from analytiq.errors import InvalidInputError, QuotaExceededError, RateLimitedError, TransientError
 from analytiq.models.quota import SpuAccount, SpuPurpose
 from analytiq.models.usage import DailyUsage, SpuCharge, UsageGrouping, UsageTotal
-from analytiq.storage.client import MongoConnection
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.embedding_cache import CacheRow, EmbeddingCacheRepository
-from analytiq.storage.repositories.jobs import JobRepository
-from analytiq.storage.repositories.ledger import LedgerRepository, SavingsRepository
-from analytiq.storage.repositories.quotas import QuotaRepository
+from analytiq.storage.repositories.embedding_cache import CacheRow
 from analytiq.storage.session import DatabaseError, Session
 from analytiq.storage.transactions import run_in_transaction
 from analytiq.telemetry import metrics
@@ -55,33 +52,13 @@ class Metering:
     open reservations, an organization's use equals the sum of its ledger.
     """
 
-    def __init__(
-        self,
-        connection: MongoConnection,
-        cache: EmbeddingCacheRepository,
-        ledger: LedgerRepository,
-        savings: SavingsRepository,
-        quotas: QuotaRepository,
-        jobs: JobRepository,
-    ) -> None:
-        self._connection = connection
-        self._cache = cache
-        self._ledger = ledger
-        self._savings = savings
-        self._quotas = quotas
-        self._jobs = jobs
-
-    @classmethod
-    def on(cls, connection: MongoConnection) -> "Metering":
-        """Return the metering of a database."""
-        return cls(
-            connection,
-            EmbeddingCacheRepository(connection),
-            LedgerRepository(connection),
-            SavingsRepository(connection),
-            QuotaRepository(connection),
-            JobRepository(connection),
-        )
+    def __init__(self, rows: Repositories) -> None:
+        self._connection = rows.connection
+        self._cache = rows.embedding_cache
+        self._ledger = rows.ledger
+        self._savings = rows.savings
+        self._quotas = rows.quotas
+        self._jobs = rows.jobs
 
     @contextlib.asynccontextmanager
     async def reserved(self, purpose: SpuPurpose, wanted: int) -> AsyncGenerator[Reservation]:

@@ -4,6 +4,7 @@ import asyncio
 
 from analytiq.models.quota import SpuPurpose
 from analytiq.models.usage import Operation
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.books import BooksRepository
 from analytiq.storage.repositories.embedding_cache import CacheRow
@@ -38,7 +39,7 @@ async def test_charge_that_is_not_released_yet_does_not_unbalance_the_books(
     tenant: Tenant, migrated: MongoConnection, cache_row: CacheRow
 ) -> None:
     purpose = SpuPurpose(organization_id=tenant.id, kb_id=None, operation=Operation.INDEX, embedding_model=REMOTE_MODEL)
-    metering = Metering.on(migrated)
+    metering = Metering(Repositories(migrated))
     async with metering.reserved(purpose, 4) as reservation:
         await metering.keep_and_charge(reservation, [cache_row])
         books = await BooksRepository(migrated).read()

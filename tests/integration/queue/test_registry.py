@@ -16,6 +16,7 @@ from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobRequest, JobSubject
 from analytiq.models.worker import Worker
 from analytiq.settings import QueueSettings
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.migrations import migrate
 from analytiq.storage.repositories.documents import DocumentRepository
@@ -57,12 +58,7 @@ def runner_on(
 
 
 def registry_of(connection: MongoConnection, runner: QueueRunner) -> WorkerRegistry:
-    return WorkerRegistry(
-        WorkerRepository(connection),
-        RuntimeSettingRepository(connection),
-        runner,
-        installed_languages=installed_languages,
-    )
+    return WorkerRegistry(Repositories(connection), runner, installed_languages=installed_languages)
 
 
 async def seen(connection: MongoConnection) -> list[Worker]:
@@ -116,9 +112,8 @@ async def test_worker_that_announces_itself_again_stays_one_and_is_seen_later(mi
 async def test_worker_shows_what_keeps_it_from_all_of_its_work(migrated: MongoConnection) -> None:
     runner = runner_on(migrated)
     problems = ("Parsers are not isolated.", "$problem")
-    settings = RuntimeSettingRepository(migrated)
     await WorkerRegistry(
-        WorkerRepository(migrated), settings, runner, installed_languages=installed_languages, problems=problems
+        Repositories(migrated), runner, installed_languages=installed_languages, problems=problems
     ).announce()
     (worker,) = await seen(migrated)
     assert worker.problems == problems
