@@ -219,7 +219,7 @@ async def test_token_of_another_organization_reaches_nothing_of_the_first(runnin
     async with over_http(running.url, token) as client:
         assert (await answer_of(client, "list_knowledge_bases"))["total_count"] == 0
         assert (await answer_of(client, "list_documents"))["total_count"] == 0
-        assert "no document" in await refusal_of(client, "read_document", document_id=library.document_id)
+        assert "No document" in await refusal_of(client, "read_document", document_id=library.document_id)
         for name in (library.kb_id, library.kb_name):
             refused = await refusal_of(client, "search", query="ferry", knowledge_base=name)
             assert "No knowledge base has the name or id" in refused

@@ -71,7 +71,7 @@ async def test_backup_that_fails_says_why_without_telling_where_archives_are(
         await write_file(services.connection, path, [tenant.id])
     (record,) = await records_of(services, tenant.id)
     assert (record.outcome, record.error_code) == (BackupOutcome.FAILED, "conflict")
-    assert "'archive' is there already" in (record.error_detail or "")
+    assert "The file 'archive' exists" in (record.error_detail or "")
     assert str(tmp_path) not in (record.error_detail or "")
 
 

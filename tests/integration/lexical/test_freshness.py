@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from analytiq.errors import NotFoundError, StoreLoadingError
+from analytiq.retrieval.backends.local.keywords.index_cache import Place, Shelf
 from analytiq.retrieval.backends.local.keywords.mirror import Mirror
 from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet
 from analytiq.retrieval.filters.tree import BuiltInField, In
@@ -252,6 +253,24 @@ async def test_deleted_knowledge_base_is_not_found_and_leaves_the_disk(
     with pytest.raises(NotFoundError):
         await process.hits(kb, "whales", epoch=changed)
     await eventually(lambda: not directory.exists())
+
+
+async def test_knowledge_base_removed_while_its_place_is_opened_is_not_found(
+    start: Start, kb: Texts, migrated: MongoConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await kb.write("d0", "whales")
+    epoch = await kb.epoch()
+    await migrated.database["kb_epochs"].delete_one({"_id": object_id(kb.kb_id)})
+    real = Shelf.take
+
+    def taken_and_removed(shelf: Shelf, kb_id: str) -> Place | None:
+        place = real(shelf, kb_id)
+        shelf.remove(kb_id)
+        return place
+
+    monkeypatch.setattr(Shelf, "take", taken_and_removed)
+    with pytest.raises(NotFoundError):
+        await start().hits(kb, "whales", epoch=epoch)
 
 
 async def test_search_whose_index_is_let_go_meanwhile_makes_it_anew(

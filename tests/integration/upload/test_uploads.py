@@ -221,7 +221,7 @@ async def test_upload_that_was_given_up_meanwhile_becomes_no_document(
 ) -> None:
     staged = await tenant.stage("a.txt", LARGE)
     await migrated.database["uploads"].delete_many({})
-    with pytest.raises(TransientError, match="send the file again"):
+    with pytest.raises(TransientError, match="Send the file again"):
         await tenant.services.ingestion.uploads.commit(
             staged, tag_ids=None, metadata=None, policy=DuplicatePolicy.RETURN
         )

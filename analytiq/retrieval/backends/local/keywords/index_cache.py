@@ -48,6 +48,10 @@ class Place:
             return os.path.samestat(os.fstat(self.lock), lock_path.stat())
         return False
 
+    def has_files(self) -> bool:
+        """Return whether an earlier process left an index; False too once the knowledge base was removed."""
+        return bool(_files_in(self.directory))
+
     def clear(self) -> None:
         """Remove the files before a rebuild."""
         shutil.rmtree(self.directory, ignore_errors=True)

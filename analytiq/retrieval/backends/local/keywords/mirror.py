@@ -152,7 +152,7 @@ class Mirror:
         """Start from the files of an earlier process, if they are intact and belong to this very knowledge base."""
         if self._place is None and self._workshop.shelf is not None:
             self._place = await self._run(self._workshop.following, self._workshop.shelf.take, self._knowledge_base.id)
-        if self._place is None or not any(self._place.directory.iterdir()):
+        if self._place is None or not await self._run(self._workshop.following, self._place.has_files):
             return
         try:
             index = await self._run(self._workshop.following, WordIndex.opened, self._place.directory)
@@ -187,14 +187,14 @@ class Mirror:
     async def _build(self) -> None:
         async with self._workshop.builds:
             await self._drop_index()
-            place = await self._place_that_is_there()
-            if place is not None:
-                await self._run(self._workshop.following, place.clear)
-            directory = place.directory if place is not None else None
-            index = await self._run(self._workshop.following, WordIndex.created, directory)
             async with self._workshop.texts.reading(*self._ids) as at:
                 if at is None:
                     raise self._gone()
+                place = await self._place_that_is_there()
+                if place is not None:
+                    await self._run(self._workshop.following, place.clear)
+                directory = place.directory if place is not None else None
+                index = await self._run(self._workshop.following, WordIndex.created, directory)
                 try:
                     await self._add(index, at, None, self._workshop.building)
                     await self._commit(index, at.epoch)
