@@ -57,22 +57,22 @@ class Commands(LazyGroup):
         "forecast": ("analytiq.cli.forecast", "Show what a knowledge base would cost, before it is made."),
     }
     group_modules: Mapping[str, tuple[str, str]] = {
-        "token": ("analytiq.cli.tokens", "Access tokens."),
-        "providers": ("analytiq.cli.providers", "Providers of models, and the keys for them."),
-        "kb": ("analytiq.cli.knowledge_bases", "Knowledge bases."),
-        "prompt": ("analytiq.cli.prompts", "Prompts, their runs and results."),
-        "jobs": ("analytiq.cli.jobs", "What waits, runs, or was given up."),
-        "workers": ("analytiq.cli.workers", "Worker processes, directly in the database."),
-        "quota": ("analytiq.cli.quota", "How many SPUs an organization may use, directly in the database."),
+        "token": ("analytiq.cli.tokens", "Manage access tokens."),
+        "providers": ("analytiq.cli.providers", "Manage model providers and their keys."),
+        "kb": ("analytiq.cli.knowledge_bases", "Manage knowledge bases."),
+        "prompt": ("analytiq.cli.prompts", "Manage prompts, their runs and results."),
+        "jobs": ("analytiq.cli.jobs", "Show, replay and cancel jobs."),
+        "workers": ("analytiq.cli.workers", "Manage worker processes, directly in the database."),
+        "quota": ("analytiq.cli.quota", "Manage an organization's quota of SPUs, directly in the database."),
         "storage": (
             "analytiq.cli.storage",
-            "How much an organization may store, directly in the database: for whoever runs the server.",
+            "Manage an organization's storage quota, directly in the database; for operators.",
         ),
-        "settings": ("analytiq.cli.organization_settings", "The organization's OCR languages and rate limits."),
-        "user": ("analytiq.cli.users", "People who sign in, directly in the database."),
-        "erase": ("analytiq.cli.erase", "Delete for good, with a report; directly in the database."),
-        "cache": ("analytiq.cli.cache", "The cache of embeddings."),
-        "fields": ("analytiq.cli.metadata_fields", "Types of documents' metadata."),
+        "settings": ("analytiq.cli.organization_settings", "Manage the organization's OCR languages and rate limits."),
+        "user": ("analytiq.cli.users", "Manage accounts of people, directly in the database."),
+        "erase": ("analytiq.cli.erase", "Delete permanently, with a report. Works directly on the database."),
+        "cache": ("analytiq.cli.cache", "Manage the embedding cache."),
+        "fields": ("analytiq.cli.metadata_fields", "Manage the declared types of documents' metadata."),
     }
 
 
