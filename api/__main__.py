@@ -24,29 +24,29 @@ log = structlog.get_logger("api")
 
 
 class _Server(uvicorn.Server):
-    """Tells the application that it is to stop, before it waits for requests to end: answers stream for minutes."""
+    """A server that announces its shutdown before it waits for running requests, since answers stream for minutes."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.on_exit: Callable[[], object] = lambda: None
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
-        """Listen, and log where."""
+        """Listen and log the address."""
         await super().startup(sockets)
         if self.started:
             log.info("api.listening", host=self.config.host, port=self.config.port)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """As uvicorn's; called in the main thread, between any two of its steps."""
+        """Handle a signal as uvicorn does, in the main thread between any two of its steps."""
         super().handle_exit(sig, frame)
         self.on_exit()
 
 
 async def serve(settings: Settings) -> bool:
-    """Open the application, then serve until told to stop; return whether the address could be had.
+    """Open the services and serve until stopped; return whether the address was available.
 
     Raises:
-        AnalytiqError: the application cannot be opened; nothing listens then.
+        AnalytiqError: the services cannot be opened; the server does not listen.
     """
     services = await bootstrap(settings, follows_environment=True)
 
@@ -80,7 +80,7 @@ def _configuration(app: FastAPI, settings: Settings) -> uvicorn.Config:
 
 
 def main() -> int:
-    """Serve until told to stop; requests under way are finished, and streams ended."""
+    """Serve until stopped; running requests finish, and streams end."""
     keep_files_private()
     settings = read_settings_or_exit("analytiq api")
     if not settings.debuggable:

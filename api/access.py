@@ -1,4 +1,4 @@
-"""Who calls: by an access token, or by the cookie of a person who is signed in; and whether they may."""
+"""Authentication by access token or session cookie, and permissions of callers."""
 
 import hmac
 from dataclasses import dataclass
@@ -25,24 +25,24 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Somebody who may make this call on this organization."""
+    """An authenticated caller of an organization's operation."""
 
     organization: Organization
     actor: Actor
     permission: Permission
     maker: Maker
-    """What is noted in a token or an invitation that the caller makes."""
+    """Recorded as the creator of the caller's tokens and invitations."""
     depends_on: tuple[str, ...]
-    """Ids of the rows that the permission comes from."""
+    """Ids of the rows the permission comes from."""
     ends_at: datetime | None
-    """When a token or session among them expires."""
+    """Expiry of the token or session."""
     is_shrunk: bool = False
-    """Whether a token allows less than its scope, because its maker may do less."""
+    """Whether the token allows less than its scope, since its creator has fewer rights."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignedInCaller:
-    """A person who is signed in, whatever organization it is about."""
+    """A signed-in person, in no particular organization."""
 
     user: User
     session: UserSession
@@ -50,32 +50,34 @@ class SignedInCaller:
 
 
 async def identify(request: Request, services: Services, organization_id: str) -> Caller:
-    """Who calls an operation of an organization.
+    """Return the caller of an organization's operation.
 
-    Another organization's id answers 404, like one that does not exist.
+    Another organization's id is answered with 404, like an unknown one.
 
     Raises:
-        AccessDeniedError: nobody who is known (401), or somebody who may not (403).
-        NotFoundError: it is not an organization of theirs.
+        AccessDeniedError: unknown caller (401), or missing permission (403).
+        NotFoundError: the caller has no such organization.
     """
     caller = await _caller(request, services, organization_id)
     request.state.caller = caller
     wanted = rule_of(request.scope).permission
     if not caller.permission.includes(wanted):
-        why = ", since whoever made it may do no more: have an owner or admin take it over" if caller.is_shrunk else ""
+        why = (
+            ", since its creator has no more rights. Ask an owner or admin to take it over." if caller.is_shrunk else ""
+        )
         raise AccessDeniedError(
-            f"this needs the permission `{wanted.value}`, and {_described(caller.actor)} has"
-            f" `{caller.permission.value}`{why or ': ask an owner of the organization'}"
+            f"This operation requires the permission `{wanted.value}`; {_described(caller.actor)} has"
+            f" `{caller.permission.value}`{why or '. Ask an owner of the organization.'}"
         )
     return caller
 
 
 async def admit(request: Request, services: Services, organization_id: str) -> Caller:
-    """As `identify`, of a new call: it counts in the organization's rate, and needs room for what it would make.
+    """Identify the caller of a new call, count it in the rate limit, and require room for a new object.
 
     Raises:
         AccessDeniedError: as `identify`.
-        ConflictError: the organization has as many as it may have.
+        ConflictError: the organization has reached a limit of objects.
         NotFoundError: as `identify`.
         RateLimitedError: the organization sends too many requests.
     """
@@ -126,44 +128,45 @@ async def _of_token(services: Services, organization_id: str, authorization: str
 
 
 async def open_with_header(services: Services, authorization: str | None) -> OpenedToken:
-    """The token in the header, with the organization that it opens.
+    """Return the header's access token with its organization.
 
     Raises:
-        AccessDeniedError: there is none, or it is not valid (401).
+        AccessDeniedError: missing or invalid token (401).
     """
     scheme, _, secret = (authorization or "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
         raise AccessDeniedError(
-            "sign in, or send an access token: `Authorization: Bearer …`; `analytiq token create` makes one",
+            "Not signed in. Sign in, or send an access token as `Authorization: Bearer …`."
+            " `analytiq token create` creates one.",
             code="unauthenticated",
         )
     return await services.tenancy.organizations.open_token(secret.strip())
 
 
 async def identify_person(request: Request, services: Services) -> SignedInCaller:
-    """Who is signed in in this browser; calls that change something must show that a page of ours made them.
+    """Return the signed-in person; requests that change data must prove their origin.
 
     Raises:
-        AccessDeniedError: nobody (401), or the call may come from somebody else's page (403).
+        AccessDeniedError: not signed in (401), or possibly a request from another site (403).
     """
     secret = request.cookies.get(COOKIE)
     if not secret:
-        raise AccessDeniedError("sign in first", code="unauthenticated")
+        raise AccessDeniedError("Not signed in. Sign in first.", code="unauthenticated")
     user, session = await services.tenancy.sessions.open_with(secret)
     if request.method not in SAFE_METHODS:
         check_origin(request, services)
         # As bytes: a header may hold any of them, and text that is not ASCII cannot be compared.
         if not hmac.compare_digest(request.headers.get(CSRF_HEADER, "").encode(), csrf_token_of(secret).encode()):
             raise AccessDeniedError(
-                "the call lacks its session's `X-CSRF-Token`: reload the page and try again", code="csrf_refused"
+                "The session's `X-CSRF-Token` is missing. Reload the page and try again.", code="csrf_refused"
             )
     return SignedInCaller(user, session, secret)
 
 
 def check_origin(request: Request, services: Services) -> None:
-    """Refuse what a page of another origin sends (RFC 6454); clients that are no browsers send no origin.
+    """Refuse requests from pages of other origins (RFC 6454). Clients other than browsers send no origin.
 
-    A proxy may change `Host` and scheme, so the address in the settings is ours as well.
+    Proxies may change `Host` and scheme, so the configured public address is also accepted.
     """
     origin = request.headers.get("origin")
     own = {f"{request.url.scheme}://{request.headers.get('host', '')}".lower()}
@@ -180,7 +183,7 @@ def check_origin(request: Request, services: Services) -> None:
 
 
 def browser_of(request: Request) -> Browser:
-    """From where the request comes."""
+    """Return the request's browser."""
     return Browser(request.client.host if request.client else None, request.headers.get("user-agent"))
 
 

@@ -49,13 +49,13 @@ from api.static_ui import StaticUi
 PREFIX = "/v0/orgs/{organization_id}"
 
 Open = Callable[[], AbstractAsyncContextManager[Services]]
-"""Opens the process's application, and closes it at the end."""
+"""Opens the process's services and closes them at the end."""
 
 _PROBLEM: dict[str, Any] = {"model": Problem, "content": {problems.MEDIA_TYPE: {}}}
 
 
 def create_app(open_services: Open, *, metrics_directory: str | None = None) -> FastAPI:
-    """The REST API over the application that `open_services` opens when the server starts."""
+    """Create the REST API over the services that `open_services` opens at startup."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
@@ -99,7 +99,7 @@ def create_app(open_services: Open, *, metrics_directory: str | None = None) -> 
 
 
 def check_routes(router: APIRouter) -> None:
-    """Refuse to serve a route that nobody has said the permission of, or that would not be audited."""
+    """Refuse to start with a route without a permission, or without an audit."""
     routes = [route for route in router.routes if isinstance(route, APIRoute)]
     if len(routes) != len(router.routes) or not routes:
         raise RuntimeError("a router of an organization's operations has something that is no operation, or nothing")
@@ -110,7 +110,7 @@ def check_routes(router: APIRouter) -> None:
 
 
 def _correct_schema(app: FastAPI) -> None:
-    """Put into the schema what FastAPI cannot know: the upload's route reads its body itself, to stream it."""
+    """Add the upload's body to the schema, since its route reads the body itself to stream it."""
     generate = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -132,7 +132,7 @@ def _correct_schema(app: FastAPI) -> None:
 
 
 def _describe_problems(responses: dict[str, Any]) -> None:
-    """Errors are problem details and nothing else, those that are not listed too."""
+    """Describe all errors, listed or not, as problem details."""
     responses["default"] = {"description": "Any other error"}
     for status, response in responses.items():
         if status == "default" or status >= "400":

@@ -1,4 +1,4 @@
-"""Notes audited operations with what they were answered."""
+"""Audit records of operations, with the status of their responses."""
 
 import json
 from collections.abc import Callable, Coroutine
@@ -18,7 +18,7 @@ Handle = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 def audit(handle: Handle) -> Handle:
-    """Record audited operations with their status; calls of unknown callers are in the request log only."""
+    """Record audited operations with their status; calls of unknown callers appear in the request log only."""
 
     async def audited(request: Request) -> Response:
         if not rule_of(request.scope).is_audited:
@@ -52,7 +52,7 @@ async def _note(request: Request, status: int, made: dict[str, str]) -> None:
 
 
 def _ids_in(response: Response) -> dict[str, str]:
-    """The ids in the answer: of what was made."""
+    """Return the ids of new objects in the response."""
     body = bytes(getattr(response, "body", b""))
     if response.status_code != 201 or len(body) > LARGEST_READ_BYTES:
         return {}

@@ -1,4 +1,4 @@
-"""What routes ask for: the services, and the organization that the caller may use."""
+"""Dependencies of routes: the services and the caller's organization."""
 
 from typing import Annotated, cast
 
@@ -24,7 +24,7 @@ def get_services(request: Request) -> Services:
 
 
 def get_request_id(request: Request) -> str:
-    """The id that ties this request's log lines, jobs and errors together."""
+    """Return the id shared by this request's log lines, jobs and errors."""
     return str(request.state.request_id)
 
 
@@ -39,7 +39,7 @@ async def get_caller(
     _bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
     _cookie: Annotated[str | None, Depends(cookie)],
 ) -> Caller:
-    """Who calls, if they may; the last two are there for the schema."""
+    """Return the admitted caller; the last two parameters exist for the schema only."""
     return await admit(request, services, organization_id)
 
 
@@ -47,21 +47,21 @@ CurrentCaller = Annotated[Caller, Depends(get_caller)]
 
 
 def get_organization(caller: CurrentCaller) -> Organization:
-    """The organization in the path, opened by the caller's token or session."""
+    """Return the organization of the path, opened by the caller's token or session."""
     return caller.organization
 
 
 async def get_person(
     request: Request, services: ServicesOf, _cookie: Annotated[str | None, Depends(cookie)]
 ) -> SignedInCaller:
-    """The person who is signed in."""
+    """Return the signed-in person."""
     return await identify_person(request, services)
 
 
 Person = Annotated[SignedInCaller, Depends(get_person)]
 CurrentOrganization = Annotated[Organization, Depends(get_organization)]
-Skip = Annotated[int, Query(ge=0, le=1_000_000, description="How many to leave out before the first")]
-Limit = Annotated[int, Query(ge=1, le=100, description="How many to answer at most")]
+Skip = Annotated[int, Query(ge=0, le=1_000_000, description="Number of items to skip")]
+Limit = Annotated[int, Query(ge=1, le=100, description="Maximum number of items")]
 NameSearch = Annotated[
     Annotated[str, StringConstraints(max_length=255), NO_NUL] | None,
     Query(description="A part of the name, literally; case does not count"),

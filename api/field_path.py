@@ -1,10 +1,10 @@
-"""How errors name a field of a body, and say what is wrong with it."""
+"""Names of fields and reasons in validation errors."""
 
 from collections.abc import Sequence
 
 
 def field_path(location: Sequence[str | int]) -> str:
-    """`("tag_ids", 0)` → `tag_ids[0]`; the body itself is `body`."""
+    """Return a field's name: `("tag_ids", 0)` → `tag_ids[0]`; the body itself is `body`."""
     name = ""
     for part in location:
         name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else part
@@ -12,6 +12,6 @@ def field_path(location: Sequence[str | int]) -> str:
 
 
 def reason_of(kind: str, message: str) -> str:
-    """Why a field is refused, from the kind and message of a validation error."""
-    known = {"extra_forbidden": "there is no such field", "missing": "is required"}
+    """Return the reason of a validation error by its kind and message."""
+    known = {"extra_forbidden": "Unknown field.", "missing": "Required."}
     return known.get(kind, message.removeprefix("Value error, ").replace(" after validation", ""))

@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: the same key gives the same answer for 24 hours."""
+"""`Idempotency-Key`: the same key returns the same response for 24 hours."""
 
 import hashlib
 from collections.abc import Callable, Coroutine
@@ -26,7 +26,7 @@ Handle = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 def repeat_answers(handle: Handle) -> Handle:
-    """Answer a call that repeats an `Idempotency-Key` with the first call's answer."""
+    """Answer a call with a repeated `Idempotency-Key` with the first call's response."""
 
     async def answered_once(request: Request) -> Response:
         key = request.headers.get(HEADER)
@@ -37,7 +37,7 @@ def repeat_answers(handle: Handle) -> Handle:
 
 async def _once(request: Request, key: str, handle: Handle) -> Response:
     if not 1 <= len(key) <= LONGEST_KEY:
-        raise InvalidInputError.of_field("Idempotency-Key", f"must have 1 to {LONGEST_KEY} characters")
+        raise InvalidInputError.of_field("Idempotency-Key", f"Must have 1 to {LONGEST_KEY} characters.")
     services = cast("Services", request.app.state.services)
     # Before anything kept is shown: a revoked token shows nothing any more.
     caller = await identify(request, services, request.path_params["organization_id"])
@@ -66,9 +66,9 @@ async def _once(request: Request, key: str, handle: Handle) -> Response:
 
 
 async def _wanted(request: Request, key: str, caller: Caller) -> KeptAnswer:
-    """The row to take. The body of a streamed upload is not read for it: its key alone counts.
+    """Return the row to reserve. Streamed uploads are identified by the key alone, without their body.
 
-    A key is its caller's own: nobody is shown what another was answered.
+    A key belongs to its caller, so responses to other callers never leak.
     """
     organization_id = caller.organization.id
     is_json = request.headers.get("content-type", "").startswith(JSON)
@@ -88,12 +88,12 @@ async def _wanted(request: Request, key: str, caller: Caller) -> KeptAnswer:
 def _repeat(kept: KeptAnswer, wanted: KeptAnswer, vault: Vault) -> Response:
     if kept.body_hash != wanted.body_hash:
         raise ConflictError(
-            "this Idempotency-Key was used for another body; use a fresh key for a new call",
+            "This Idempotency-Key was used with another body. Use a new key for a new call.",
             code="idempotency_key_reused",
         )
     if kept.status is None:
         raise ConflictError(
-            "the first call with this Idempotency-Key is still at work; ask again in a moment",
+            "The first call with this Idempotency-Key is still running. Try again in a moment.",
             code="idempotency_key_in_use",
         )
     headers = {"Idempotency-Replayed": "true"}

@@ -27,19 +27,19 @@ _IN_PROCESS = "http://in-process"
 
 
 class McpEndpoint:
-    """The route; it answers while `running` is entered."""
+    """The MCP route, active while `running` is entered."""
 
     def __init__(self, app: FastAPI) -> None:
         self._app = app
         self._serve: ASGIApp | None = None
 
     def install(self) -> None:
-        """Add the route; it is not of the REST API, and so not in its schema."""
+        """Add the route outside the REST API's schema."""
         self._app.router.routes.append(Route(MCP_PATH, endpoint=self, methods=None, include_in_schema=False))
 
     @asynccontextmanager
     async def running(self, services: Services) -> AsyncGenerator[None]:
-        """Serve; a server of the protocol runs once, so each start makes one."""
+        """Serve; a protocol server runs once, so each start creates one."""
         server = new_server(self._open_api)
         server.streamable_http_app(
             stateless_http=True,
@@ -56,7 +56,7 @@ class McpEndpoint:
                 self._serve = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer whoever has a token, before anything of the body is read."""
+        """Answer callers with a token; the body is not read before authentication."""
         request = Request(scope)
         services = cast("Services", self._app.state.services)
         try:

@@ -27,7 +27,7 @@ _Extended = tuple[str | None, str | None, str]
 
 @dataclass(frozen=True, slots=True)
 class MultipartLimits:
-    """The most that one body may ask for; files are limited by who stores them, and by the total."""
+    """Limits of a body; file sizes are limited by the storage and by the total."""
 
     max_field_bytes: int = 1024 * 1024
     max_parts: int = 1100
@@ -59,16 +59,16 @@ class FilePart:
 async def read_parts(
     source: AsyncIterator[bytes], *, content_type: str, limits: MultipartLimits
 ) -> AsyncGenerator[FieldPart | FilePart, None]:
-    """The parts of a body in their order.
+    """Read the parts of a body in their order.
 
     Args:
-        source: the body, in blocks of any length, empty ones among them.
-        content_type: the request's `Content-Type`, which holds the boundary.
-        limits: what the body may ask for.
+        source: the body, in blocks of any length, possibly empty.
+        content_type: the request's `Content-Type` with the boundary.
+        limits: limits of the body.
 
     Raises:
-        InvalidInputError: the body, or its content type, is not well-formed multipart/form-data.
-        LimitExceededError: one of the limits is exceeded.
+        InvalidInputError: the body or its content type is not well-formed multipart/form-data.
+        LimitExceededError: a limit is exceeded.
     Source: RFC 7578, RFC 2046.
     """
     events = _Events(source, _boundary(content_type), limits)
@@ -84,7 +84,7 @@ async def read_parts(
 
 
 class _Events:
-    """The parser's events, fetched from the source as they are asked for: per part a head, blocks, an end."""
+    """The parser's events, read from the source on demand: a head, blocks and an end for each part."""
 
     def __init__(self, source: AsyncIterator[bytes], boundary: str, limits: MultipartLimits) -> None:
         self._source = source
@@ -97,12 +97,12 @@ class _Events:
         self._failure: AnalytiqError | None = None
 
     async def next_segment(self) -> MultipartSegment | None:
-        """The head of the next part, once the part before is read to its end; None at the body's end."""
+        """Return the head of the next part after the end of the previous one; None at the body's end."""
         event = await self._next()
         return event if isinstance(event, MultipartSegment) else None
 
     async def next_block(self) -> bytes | None:
-        """More bytes of the part; None at its end."""
+        """Return the next bytes of the part; None at its end."""
         event = await self._next()
         return bytes(event) if isinstance(event, bytes | bytearray) else None
 
@@ -138,7 +138,7 @@ class _Events:
 
 
 class _Body:
-    """The bytes of one part, given once."""
+    """The bytes of a part, readable once."""
 
     def __init__(self, events: _Events) -> None:
         self._events = events
@@ -159,7 +159,7 @@ class _Body:
         return block
 
     async def skip(self) -> None:
-        """Read past what is left."""
+        """Skip the remaining bytes."""
         if self._is_at_end:
             return
         self._is_skipped = True
@@ -176,17 +176,17 @@ async def _field_value(segment: MultipartSegment, name: str, body: _Body, max_by
                 f"The form field {name!r} has more than {max_bytes} bytes; only files may be longer."
             )
     if (segment.charset or "utf-8").lower() not in ("utf-8", "utf8", "us-ascii"):
-        raise InvalidInputError.of_field(name, f"form fields are UTF-8, not {segment.charset}")
+        raise InvalidInputError.of_field(name, f"Form fields must be UTF-8, not {segment.charset}.")
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise InvalidInputError.of_field(name, "the form field is not UTF-8") from error
+        raise InvalidInputError.of_field(name, "The form field is not UTF-8.") from error
 
 
 def _refusal(error: MultipartError) -> AnalytiqError:
     if isinstance(error, ParserLimitReached):
         return LimitExceededError(f"The multipart body asks for too much: {error}; send several smaller ones.")
-    return InvalidInputError.of_field("body", f"it is not well-formed multipart/form-data: {error}")
+    return InvalidInputError.of_field("body", f"Malformed multipart/form-data: {error}.")
 
 
 def _boundary(content_type: str) -> str:
@@ -202,22 +202,22 @@ def _boundary(content_type: str) -> str:
 
 
 def _part_name(segment: MultipartSegment) -> str:
-    """The form field's name, once the part's header is seen to be one that we understand."""
+    """Return the form field's name after checking the part's header."""
     if not segment.name:
-        raise InvalidInputError.of_field("body", "a part of the form has no name")
+        raise InvalidInputError.of_field("body", "A part of the form has no name.")
     if [header for header, _ in segment.headerlist].count("Content-Disposition") > 1:
-        raise InvalidInputError.of_field(segment.name, "the part has several Content-Disposition headers")
+        raise InvalidInputError.of_field(segment.name, "The part has several Content-Disposition headers.")
     encoding = _header(segment, "Content-Transfer-Encoding", "binary").lower()
     if encoding not in ("binary", "8bit", "7bit"):
         raise InvalidInputError.of_field(
             segment.name,
-            f"the part is encoded as {encoding!r}, which RFC 7578 forbids; send the bytes themselves",
+            f"The part is encoded as {encoding!r}, which RFC 7578 forbids. Send the bytes themselves.",
         )
     return segment.name
 
 
 def _filename(segment: MultipartSegment, field: str) -> str | None:
-    """The file's name without folders and control characters; None for a part that is no file."""
+    """Return the file's name without folders and control characters; None for a field."""
     raw = segment.filename
     for key, value in _parameters(_header(segment, "Content-Disposition", "")):
         if key == "filename" and not isinstance(value, str):
@@ -230,7 +230,7 @@ def _filename(segment: MultipartSegment, field: str) -> str | None:
     name = unicodedata.normalize("NFC", re.split(r"[/\\]", raw)[-1])
     name = "".join(character for character in name if not is_control(character)).strip()
     if name in ("", ".", ".."):
-        raise InvalidInputError.of_field(field, "the file has no name; give its part a filename")
+        raise InvalidInputError.of_field(field, "The file has no name. Give its part a filename.")
     return name
 
 

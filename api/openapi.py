@@ -11,13 +11,13 @@ from api.application import create_app
 
 @asynccontextmanager
 async def never_opened() -> AsyncGenerator[Services]:
-    """Stand in for an application that is not needed."""
+    """Stand in for services that are never used."""
     raise AssertionError("the schema is read without serving anything")
     yield
 
 
 def schema_text() -> str:
-    """The schema as JSON, the same at every call; needs neither a database nor a setting."""
+    """Return the schema as JSON, the same at every call, without a database or settings."""
     return json.dumps(create_app(never_opened).openapi(), indent=2, ensure_ascii=False) + "\n"
 
 

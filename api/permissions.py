@@ -1,6 +1,6 @@
-"""What each operation on an organization needs, and whether it goes into the audit log: the one place that says so.
+"""The required permission of each operation, and whether it is audited: the only place for both.
 
-An operation that is missing here keeps the API from starting.
+An operation missing here prevents the API from starting.
 """
 
 from collections.abc import Iterable
@@ -16,9 +16,9 @@ READ, WRITE, ADMIN, OWNER = Permission
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What an operation needs. Audited: who did it is noted, with the ids that it was done to.
+    """The requirements of an operation. Audited operations are recorded with the actor and the affected ids.
 
-    `makes` is what an organization may have only so many of.
+    `makes` is the kind of object with a limit in each organization.
     """
 
     permission: Permission
@@ -86,17 +86,17 @@ RULES.update({operation: replace(RULES[operation], makes=made) for operation, ma
 
 
 def rule_of(scope: Scope) -> Rule:
-    """What the operation of a routed request needs."""
+    """Return the rule of a routed request's operation."""
     return RULES[operation_of(scope)]
 
 
 def operation_of(scope: Scope) -> str:
-    """The operation's id in the schema."""
+    """Return the operation's id in the schema."""
     return str(scope["route"].operation_id)
 
 
 def check_complete(operation_ids: Iterable[str]) -> None:
-    """Refuse to serve an operation of which nobody has said what it needs."""
+    """Refuse to start with an operation without a rule."""
     missing = sorted(set(operation_ids) - RULES.keys())
     if missing:
         raise RuntimeError(f"api/permissions.py does not say what these operations need: {', '.join(missing)}")

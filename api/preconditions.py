@@ -1,4 +1,4 @@
-"""Conditional requests: a change is made only of the version that its caller has seen (RFC 9110, section 13)."""
+"""Conditional requests: a change applies only to the version its caller has seen (RFC 9110, section 13)."""
 
 import re
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Errors over HTTP: RFC 9457 problem details with a stable `code` (design 4 and 6)."""
+"""RFC 9457 problem details with a stable `code` for each error."""
 
 import math
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ STATUS_OF: tuple[tuple[type[AnalytiqError], int], ...] = (
     (PermanentError, 422),
     (AccessDeniedError, 403),
 )
-"""The first class that fits counts."""
+"""The first matching class counts."""
 
 DEFAULT_RETRY_SECONDS = 2.0
 """`Retry-After` of a 503 whose cause names no time: most pass within seconds, a failover within a minute."""
@@ -77,14 +77,14 @@ MOST_IN_DETAIL = 5
 
 
 def status_of(error: AnalytiqError) -> int:
-    """The HTTP status for an error of the library."""
+    """Return the HTTP status of a library error."""
     if error.code == "unauthenticated":
         return 401
     return next((status for kind, status in STATUS_OF if isinstance(error, kind)), 500)
 
 
 def body_of(error: AnalytiqError) -> dict[str, Any]:
-    """What is told of an error, without the request's own fields."""
+    """Return the fields of an error that do not depend on the request."""
     body: dict[str, Any] = {"code": error.code, "detail": error.detail}
     if isinstance(error, InvalidInputError) and error.errors:
         body["errors"] = [{"field": item.field, "reason": item.reason} for item in error.errors[:MOST_ERRORS]]
@@ -94,7 +94,7 @@ def body_of(error: AnalytiqError) -> dict[str, Any]:
 def problem(
     request: Request, status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    """A response with problem details."""
+    """Return a response with problem details."""
     content = {
         "type": "about:blank",
         "title": TITLE_OF.get(status, "Error"),
@@ -107,7 +107,7 @@ def problem(
 
 
 def of_library(request: Request, error: Exception) -> JSONResponse:
-    """What is told of an error of the library."""
+    """Answer a library error."""
     assert isinstance(error, AnalytiqError)  # noqa: S101  # registered for this class
     status = status_of(error)
     headers: dict[str, str] = {}
@@ -124,14 +124,14 @@ def _of_validation(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101  # registered for this class
     found = error.errors()
     errors = [_field_error(item) for item in found[:MOST_ERRORS]]
-    named = "; ".join(f"{item['field']}: {item['reason']}" for item in errors[:MOST_IN_DETAIL])
+    named = "; ".join(f"{item['field']}: {item['reason'].rstrip('.')}" for item in errors[:MOST_IN_DETAIL])
     more = f"; and {len(found) - MOST_IN_DETAIL} more" if len(found) > MOST_IN_DETAIL else ""
-    return problem(request, 400, {"code": "invalid_input", "detail": named + more, "errors": errors})
+    return problem(request, 400, {"code": "invalid_input", "detail": f"{named}{more}.", "errors": errors})
 
 
 def _field_error(item: Mapping[str, Any]) -> dict[str, str]:
     if item["type"] == "json_invalid":  # its place is a position in the body
-        return {"field": "body", "reason": f"it is not JSON: {item['ctx']['error']}"}
+        return {"field": "body", "reason": f"Invalid JSON: {item['ctx']['error']}."}
     return {"field": field_path(item["loc"][1:]), "reason": reason_of(item["type"], item["msg"])}
 
 
@@ -151,7 +151,7 @@ def _of_http(request: Request, error: Exception) -> JSONResponse:
 
 
 def _allowed_methods(request: Request) -> list[str]:
-    """Return the methods of all routes at a path; the framework names those of the first only."""
+    """Return the methods of all routes at a path; the framework lists those of the first route only."""
     routes = request.app.router.routes
     return [
         method
@@ -169,14 +169,14 @@ def _of_database(request: Request, error: Exception) -> JSONResponse:
 
 
 def of_anything(request: Request, error: Exception) -> JSONResponse:
-    """What is told of an error that nobody foresaw; its text stays in the log."""
+    """Answer an unexpected error; its text stays in the log."""
     log.error("api.internal_error", path=request.url.path, exc_info=error)
-    detail = "an unexpected error; the server's log has it under this request id"
+    detail = "Unexpected error. Find its details in the server's log under this request id."
     return problem(request, 500, {"code": "internal_error", "detail": detail})
 
 
 def install(app: FastAPI) -> None:
-    """Answer errors with problem details; those that nobody foresaw are left to `api.requests`."""
+    """Install the error handlers; `api.requests` handles unexpected errors."""
     app.add_exception_handler(AnalytiqError, of_library)
     app.add_exception_handler(RequestValidationError, _of_validation)
     app.add_exception_handler(HTTPException, _of_http)

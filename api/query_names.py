@@ -1,6 +1,7 @@
-"""Unknown query parameters are refused: a misspelt filter must not return everything.
+"""Refusal of unknown query parameters: a misspelled filter must not return everything.
 
-FastAPI's query models with `extra="forbid"` would need one model for each operation, those without a query included.
+FastAPI's query models with `extra="forbid"` would need one model for each operation, including those without
+parameters.
 """
 
 from collections.abc import Callable, Coroutine, Iterator

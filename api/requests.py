@@ -1,4 +1,4 @@
-"""What every request goes through: its id, the limit of its body, one line in the log."""
+"""Common handling of all requests: request id, body limit, one log line."""
 
 import re
 from contextlib import AbstractContextManager, nullcontext
@@ -47,7 +47,7 @@ class RequestContext:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Bind the request id to the log and the answer."""
+        """Bind the request id to the log and the response."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -93,7 +93,7 @@ class RequestContext:
 
 
 def _policy(message: Message) -> tuple[tuple[bytes, bytes], ...]:
-    """The policy of an answer that has none."""
+    """Return the default policy headers of a response without a policy."""
     headers = dict(message.get("headers", []))
     kind = headers.get(b"content-type", b"").partition(b";")[0]
     is_plain = POLICY[0] not in headers and (kind in PASSIVE_TYPES or not kind)
@@ -101,7 +101,7 @@ def _policy(message: Message) -> tuple[tuple[bytes, bytes], ...]:
 
 
 def _storage(scope: Scope, message: Message) -> tuple[tuple[bytes, bytes], ...]:
-    """Keep what belongs to a caller out of every cache: proxies, and the disk of a browser that others use."""
+    """Keep callers' data out of all caches: proxies', and the disk of a shared browser."""
     is_of_a_caller = scope["path"].startswith("/v0/") or scope["path"] == MCP_PATH
     has_own = any(name.lower() == NO_STORE[0] for name, _ in message.get("headers", []))
     return (NO_STORE,) if is_of_a_caller and not has_own else ()
@@ -121,13 +121,13 @@ def _span(scope: Scope, request_id: str) -> AbstractContextManager[None]:
 
 
 def _route_of(scope: Scope) -> dict[str, str]:
-    """The route as it is declared: paths hold ids, of which a trace's index would drown."""
+    """Return the declared route, since paths with ids would flood a trace index."""
     route = scope.get("route")
     return {} if route is None else {"route": str(route.path)}
 
 
 def _request_id(scope: Scope) -> str:
-    """The caller's own id where it is harmless, else a fresh one."""
+    """Return the caller's own request id if harmless, else a new one."""
     for name, value in scope["headers"]:
         if name == b"x-request-id" and REQUEST_ID.fullmatch(value):
             return value.decode()
@@ -135,7 +135,7 @@ def _request_id(scope: Scope) -> str:
 
 
 def _body_limit(scope: Scope) -> int | None:
-    """Bytes that the body may have; None for a form of files, which is counted while it streams."""
+    """Return the body's maximum bytes; None for multipart uploads, counted while streaming."""
     is_upload = UPLOAD_PATH.fullmatch(scope["path"]) is not None
     if scope["method"] != "POST" or not (is_upload or scope["path"] == MCP_PATH):
         return MAX_BODY_BYTES
@@ -155,7 +155,7 @@ def _limited(receive: Receive, max_body_bytes: int) -> Receive:
         if received > max_body_bytes:
             raise HTTPException(
                 413,
-                f"the body is larger than {max_body_bytes:,} bytes; large files are sent as multipart/form-data",
+                f"The body exceeds {max_body_bytes:,} bytes. Send large files as multipart/form-data.",
             )
         return message
 

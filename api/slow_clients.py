@@ -16,10 +16,10 @@ LEAST_BYTES_PER_SECOND = 1024
 
 
 def awaited_bodies(receive: Receive, wait_seconds: float) -> Receive:
-    """Receive a body, as long as it comes; only the time that the client is waited for counts.
+    """Receive a body while its bytes arrive; only time spent waiting for the client counts.
 
     Raises:
-        HTTPException: 408, nothing came for `wait_seconds`, or too little for longer than that.
+        HTTPException: 408, no bytes for `wait_seconds`, or too few for longer.
     """
     waited_seconds, received_bytes, is_complete = 0.0, 0, False
 
@@ -35,7 +35,7 @@ def awaited_bodies(receive: Receive, wait_seconds: float) -> Receive:
                 message = await receive()
         except TimeoutError as error:
             raise HTTPException(
-                408, "the body came too slowly and was given up; send the request again", {"Connection": "close"}
+                408, "The body arrived too slowly. Send the request again.", {"Connection": "close"}
             ) from error
         waited_seconds += loop.time() - began
         received_bytes += len(message.get("body", b""))
@@ -55,13 +55,13 @@ class TimedProtocol(HttpToolsProtocol):
     head_seconds = 20.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        """A client has connected, and owes a request."""
+        """Start the timer of a new connection's first request."""
         super().connection_made(transport)
         self._late: asyncio.TimerHandle | None = None
         self._expect_head()
 
     def data_received(self, data: bytes) -> None:
-        """The head, or a part of it, or of a body."""
+        """Receive a part of a head or a body."""
         super().data_received(data)
         if self._is_answering():
             self._forget_head()
@@ -69,7 +69,7 @@ class TimedProtocol(HttpToolsProtocol):
             self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is expected any more."""
+        """Stop the timer."""
         self._forget_head()
         super().connection_lost(exc)
 
@@ -87,6 +87,6 @@ class TimedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _is_answering(self) -> bool:
-        """Whether a head has arrived whose request is not answered yet."""
+        """Return whether a request is still unanswered."""
         cycle = cast("RequestResponseCycle | None", self.cycle)  # none before the first request
         return cycle is not None and not cycle.response_complete

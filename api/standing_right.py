@@ -1,4 +1,4 @@
-"""The right to read a stream, looked up again while the stream lasts."""
+"""The right to read a stream, checked again while the stream lasts."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ CHECK_SECONDS = 1.0
 
 
 class StandingRight:
-    """A caller's right to what is being streamed: looked up once a second at most, and when it expires."""
+    """A caller's right to a stream, checked at most once a second and at its expiry."""
 
     def __init__(self, request: Request, services: Services, caller: Caller) -> None:
         self._request = request
@@ -23,7 +23,7 @@ class StandingRight:
         self._checked_at = asyncio.get_running_loop().time()
 
     async def refusal(self) -> AnalytiqError | None:
-        """Return why the caller may read no further; None where the caller may."""
+        """Return the reason to end the stream; None while the caller may read."""
         now = asyncio.get_running_loop().time()
         has_expired = self._ends_at is not None and self._ends_at <= clock.now()
         if now - self._checked_at < CHECK_SECONDS and not has_expired:

@@ -1,7 +1,7 @@
-"""The management UI: a static export of `ui/`, served by the API process, so that there is one origin.
+"""The management UI: a static export of `ui/`, served by the API process from one origin.
 
-What the export holds is known when the process starts: a path is served if it is one of these files, and goes on to the
-API otherwise. No path is ever joined to a folder, so none can lead out of it.
+The files of the export are listed at startup; all other paths go to the API. Paths are never joined to a folder, so
+none can leave the export.
 """
 
 import base64
@@ -61,13 +61,13 @@ class StaticFile:
 
 
 class StaticUi:
-    """ASGI middleware: serves the export's files, and leaves everything else to the application within.
+    """ASGI middleware that serves the export's files and passes all other requests to the application.
 
-    A page that is asked for after `make ui` has run again is served from the new export.
+    After another `make ui`, pages come from the new export.
     """
 
     def __init__(self, app: ASGIApp, export: Path = EXPORT) -> None:
-        """Read what the export holds; without one, only the entrances are answered, saying how to get it."""
+        """List the export's files; without an export, only the entry pages are answered, with instructions."""
         self._app = app
         self._export = export
         self._made_at = _made_at(export)
@@ -76,7 +76,7 @@ class StaticUi:
             log.info("api.no_ui", looked_in=str(export))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a file, send on to the page that is meant, or pass the request on."""
+        """Serve a file, redirect to a page, or pass the request on."""
         response = await self._answer(scope) if scope["type"] == "http" else None
         await (response or self._app)(scope, receive, send)
 
@@ -103,7 +103,7 @@ class StaticUi:
         return None
 
     def _follow_rebuild(self) -> None:
-        """A page of another build would not run: its inline scripts have other hashes than the policy names."""
+        """Reload a rebuilt export, since its inline scripts have other hashes than the old policy."""
         made_at = _made_at(self._export)
         if made_at != self._made_at:
             self._files = read_export(self._export)
@@ -118,7 +118,7 @@ def _made_at(export: Path) -> int | None:
 
 
 def read_export(export: Path) -> Mapping[str, StaticFile]:
-    """The export's files by the path that each is asked for by."""
+    """Return the export's files by request path."""
     if not (export / "index.html").is_file():
         return {}
     found = sorted(path for path in export.rglob("*") if path.is_file())
@@ -156,7 +156,7 @@ def _content_type(path: Path) -> str:
 
 
 def policy_of(page: str) -> str:
-    """The Content-Security-Policy of a page: its own inline scripts by their hashes, and no others."""
+    """Return a page's Content-Security-Policy, with hashes of its own inline scripts."""
     reader = _InlineScripts()
     reader.feed(page)
     reader.close()
@@ -165,7 +165,7 @@ def policy_of(page: str) -> str:
 
 
 class _InlineScripts(HTMLParser):
-    """Collects the text of each script that is not a file."""
+    """Collects the text of each inline script."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=False)

@@ -1,4 +1,4 @@
-"""From an upload's body, multipart or JSON, to documents: every file is told apart, and none is lost silently."""
+"""Uploads, multipart or JSON, with a result for each file, so that none is lost silently."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ _TAG_IDS = TypeAdapter(list[str])
 
 @dataclass(slots=True)
 class Form:
-    """The fields of a multipart upload, which may come before or after the files."""
+    """The fields of a multipart upload, before or after the files."""
 
     tag_ids: list[str] | None = None
     metadata: dict[str, JsonValue] | None = None
@@ -42,10 +42,10 @@ class Form:
     origin: str | None = None
 
     def take(self, name: str, value: str) -> None:
-        """Read one field.
+        """Read a field.
 
         Raises:
-            InvalidInputError: there is no such field, or its value is none.
+            InvalidInputError: unknown field or invalid value.
         """
         match name:
             case "tag_ids":
@@ -54,13 +54,13 @@ class Form:
                 try:
                     self.metadata = _METADATA.validate_json(value or "{}")
                 except ValidationError as error:
-                    raise InvalidInputError.of_field("metadata", "must be a JSON object") from error
+                    raise InvalidInputError.of_field("metadata", "Must be a JSON object.") from error
             case "on_duplicate":
                 try:
                     self.on_duplicate = DuplicatePolicy(value)
                 except ValueError as error:
                     raise InvalidInputError.of_field(
-                        "on_duplicate", f"{value!r} is none of return, create, replace"
+                        "on_duplicate", f"{value!r} is not allowed. Allowed: return, create, replace."
                     ) from error
             case "paths":
                 self.paths.append(value and validated_path(value, field=f"paths[{len(self.paths)}]"))
@@ -72,17 +72,17 @@ class Form:
                 self.origin = validated_origin(value)
             case _:
                 known = "files, paths, tag_ids, metadata, on_duplicate, merge and origin"
-                raise InvalidInputError.of_field(name, f"there is no such field; there are {known}")
+                raise InvalidInputError.of_field(name, f"Unknown field. Allowed: {known}.")
 
     def path_of(self, index: int) -> str | None:
-        """Return the path of the file at this place, as far as it is known."""
+        """Return the file's path, if known already."""
         return self.paths[index] or None if index < len(self.paths) else None
 
     def require_path_for_each(self, files: int) -> None:
-        """Check that the paths are as many as the files, or none.
+        """Check that there are as many paths as files, or none.
 
         Raises:
-            InvalidInputError: they are not.
+            InvalidInputError: the numbers differ.
         """
         if self.paths and len(self.paths) != files:
             raise InvalidInputError.of_field(
@@ -91,19 +91,19 @@ class Form:
 
 
 def _tag_ids(value: str) -> list[str]:
-    """One id, ids with commas between them, or a JSON list; the field may come several times."""
+    """Parse one id, comma-separated ids, or a JSON list; the field may be repeated."""
     text = value.strip()
     if text.startswith("["):
         try:
             return _TAG_IDS.validate_json(text)
         except ValidationError as error:
-            raise InvalidInputError.of_field("tag_ids", "must be ids, or a JSON list of ids") from error
+            raise InvalidInputError.of_field("tag_ids", "Must be ids, or a JSON list of ids.") from error
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """The settings that all files of an upload share; see `Uploads.commit`."""
+    """Settings shared by all files of an upload; see `Uploads.commit`."""
 
     policy: DuplicatePolicy
     merges: bool
@@ -112,7 +112,7 @@ class Manner:
 
 @dataclass(slots=True)
 class _Received:
-    """A file as it came: staged, or why not."""
+    """A received file: staged, or its error."""
 
     file_name: str
     staged: StagedFile | None = None
@@ -124,7 +124,7 @@ class _Received:
 
 @dataclass(slots=True)
 class UploadSession:
-    """One upload request: receives files, then commits each."""
+    """An upload request: receives files, then commits each."""
 
     services: Services
     organization: Organization
@@ -132,7 +132,7 @@ class UploadSession:
     received: list[_Received] = field(default_factory=list[_Received])
 
     async def receive_multipart(self, parts: AsyncIterator[FilePart | FieldPart]) -> UploadAnswer:
-        """Stage the files as they stream in, then commit them with the form's fields."""
+        """Stage the files while they stream in, then commit them with the form's fields."""
         form = Form()
         try:
             async for part in parts:
@@ -143,9 +143,9 @@ class UploadSession:
                     path = form.path_of(len(self.received))
                     await self._stage(path or part.filename, part.content_type or OCTET_STREAM, part.stream)
                 else:
-                    raise InvalidInputError.of_field(part.field, "files are sent in the field `files`")
+                    raise InvalidInputError.of_field(part.field, "Unknown file field. Send files in the field `files`.")
             if not self.received:
-                raise InvalidInputError.of_field("files", "no file was sent")
+                raise InvalidInputError.of_field("files", "No file was sent.")
             form.require_path_for_each(len(self.received))
             tag_ids = form.tag_ids
             if tag_ids is not None:
@@ -185,10 +185,10 @@ class UploadSession:
     def _require_number(self, files: int) -> None:
         most = self.services.settings.api.max_files_per_upload
         if files > most:
-            raise LimitExceededError(f"an upload has at most {most:,} files; send several")
+            raise LimitExceededError(f"An upload can have at most {most:,} files. Send several uploads.")
 
     async def _checked(self, upload: DocumentUpload, place: str) -> bytes:
-        """The content of one file of a JSON upload, once all that is said of it has proved good."""
+        """Decode a file of a JSON upload after validating its fields."""
         try:
             if upload.path is not None:
                 validated_path(upload.path)
@@ -271,5 +271,5 @@ def _invalid_json(error: ValidationError) -> InvalidInputError:
     fields: Sequence[FieldError] = [
         FieldError(field_path(item["loc"]), reason_of(item["type"], item["msg"])) for item in error.errors()
     ]
-    named = "; ".join(f"{item.field}: {item.reason}" for item in fields[:5])
-    return InvalidInputError(named, errors=fields)
+    named = "; ".join(f"{item.field}: {item.reason.rstrip('.')}" for item in fields[:5])
+    return InvalidInputError(f"{named}.", errors=fields)

@@ -1,4 +1,4 @@
-"""`/v0/auth`: signing in and out, passwords, invitations; for browsers, by cookie."""
+"""`/v0/auth`: sign-in, sign-out, passwords and invitations, for browsers with a session cookie."""
 
 from typing import Annotated
 from urllib.parse import quote
@@ -39,7 +39,7 @@ OIDC_COOKIE_SECONDS = 600
 
 
 def require_own_page(request: Request, services: ServicesOf) -> None:
-    """Nobody's page but ours signs anybody in."""
+    """Refuse requests from pages of other origins."""
     check_origin(request, services)
 
 
@@ -48,7 +48,7 @@ OwnPage = Depends(require_own_page)
 
 @router.get("/ways", operation_id="get_sign_in_ways")
 async def get_sign_in_ways(request: Request, services: ServicesOf) -> SignInWays:
-    """How people sign in here."""
+    """Return the available ways to sign in."""
     return SignInWays(
         oidc_name=services.tenancy.oidc.name,
         sends_mail=_mails_resets(services),
@@ -58,21 +58,21 @@ async def get_sign_in_ways(request: Request, services: ServicesOf) -> SignInWays
 
 @router.post("/sign-in", operation_id="sign_in", dependencies=[OwnPage])
 async def sign_in(request: Request, response: Response, services: ServicesOf, body: SignInBody) -> SessionResponse:
-    """Open a session, in a cookie; too many wrong attempts are a 429."""
+    """Open a session and set its cookie. Too many wrong attempts are refused with 429."""
     signed_in = await services.tenancy.sessions.sign_in(body.email, body.password, browser_of(request))
     return await _greet(request, response, services, signed_in)
 
 
 @router.get("/session", operation_id="get_session")
 async def get_session(services: ServicesOf, person: Person) -> SessionResponse:
-    """Who is signed in, and where they are members."""
+    """Return the signed-in person and their organizations."""
     organizations = await services.tenancy.sessions.organizations_of(person.user)
     return SessionResponse.from_session(person.user, person.session, person.secret, organizations)
 
 
 @router.put("/name", operation_id="change_name")
 async def change_name(request: Request, services: ServicesOf, person: Person, body: NameChangeBody) -> SessionResponse:
-    """Change what the person is called, in all their organizations."""
+    """Change the person's name in all their organizations."""
     user = await services.tenancy.people.rename(person.user, body.name)
     await _note_everywhere(request, services, user, "change_name")
     organizations = await services.tenancy.sessions.organizations_of(user)
@@ -81,7 +81,7 @@ async def change_name(request: Request, services: ServicesOf, person: Person, bo
 
 @router.get("/sessions", operation_id="list_sessions")
 async def list_sessions(services: ServicesOf, person: Person, skip: Skip = 0, limit: Limit = 10) -> OpenSessionList:
-    """The browsers in which the person is signed in, the one used last first."""
+    """List the person's browser sessions, most recently used first."""
     sessions, total = await services.tenancy.sessions.open_of(person.user, skip=skip, limit=limit)
     return OpenSessionList(
         sessions=[OpenSession.from_model(item, is_current=item.id == person.session.id) for item in sessions],
@@ -92,7 +92,7 @@ async def list_sessions(services: ServicesOf, person: Person, skip: Skip = 0, li
 
 @router.delete("/sessions/{session_id}", status_code=204, operation_id="end_session")
 async def end_session(request: Request, services: ServicesOf, person: Person, session_id: str) -> Response:
-    """Sign the person out in one browser; somebody else's session answers 404, like one that does not exist."""
+    """Sign the person out in one browser. A session of another person is answered with 404."""
     await services.tenancy.sessions.end(person.user, session_id)
     await _note_everywhere(request, services, person.user, "end_session", {"session_id": session_id})
     response = Response(status_code=204)
@@ -109,7 +109,7 @@ async def sign_out(request: Request, services: ServicesOf, person: Person) -> Re
 
 @router.post("/sign-out-everywhere", operation_id="sign_out_everywhere")
 async def sign_out_everywhere(request: Request, response: Response, services: ServicesOf, person: Person) -> SignedOut:
-    """End all sessions of the person, this one too."""
+    """End all of the person's sessions, including this one."""
     sessions = await services.tenancy.sessions.sign_out_everywhere(person.user)
     await _note_everywhere(request, services, person.user, "sign_out_everywhere")
     _without_cookie(response)
@@ -118,7 +118,7 @@ async def sign_out_everywhere(request: Request, response: Response, services: Se
 
 @router.post("/password", status_code=204, operation_id="change_password")
 async def change_password(request: Request, services: ServicesOf, person: Person, body: PasswordChangeBody) -> Response:
-    """Replace the password; other browsers are signed out."""
+    """Replace the password and sign out all other browsers."""
     await services.tenancy.recovery.change(
         person.user,
         person.session,
@@ -138,18 +138,18 @@ async def change_password(request: Request, services: ServicesOf, person: Person
     response_class=Response,
 )
 async def request_password_reset(request: Request, services: ServicesOf, body: PasswordResetRequestBody) -> Response:
-    """Mail a link to choose a new password. The answer is the same whether anybody has the address."""
+    """Mail a link to choose a new password. The response does not reveal whether the address has an account."""
     await services.tenancy.sessions.take_attempt(normalize(body.email), browser_of(request))
     if _mails_resets(services):
         services.in_background(_mail_reset(services, body.email, base_of(request, services)))
     elif services.tenancy.mail.is_configured:
-        log.warning("api.reset_not_mailed", why="ANALYTIQ_API__PUBLIC_URL is not set: links cannot be made")
+        log.warning("api.reset_not_mailed", why="ANALYTIQ_API__PUBLIC_URL is not set, so links cannot be built.")
     return Response(status_code=202)
 
 
 @router.post("/password-reset", status_code=204, operation_id="reset_password", dependencies=[OwnPage])
 async def reset_password(request: Request, services: ServicesOf, body: PasswordResetBody) -> Response:
-    """Choose a new password by a link; all browsers are signed out."""
+    """Set a new password by the secret of a reset link and sign out all browsers."""
     await services.tenancy.sessions.take_attempt(None, browser_of(request))
     user = await services.tenancy.recovery.reset(body.token, body.password)
     await _note_everywhere(request, services, user, "reset_password")
@@ -158,7 +158,7 @@ async def reset_password(request: Request, services: ServicesOf, body: PasswordR
 
 @router.post("/invitations/preview", operation_id="preview_invitation", dependencies=[OwnPage])
 async def preview_invitation(request: Request, services: ServicesOf, body: InvitationLookBody) -> InvitationPreview:
-    """What an invitation's link leads to."""
+    """Return the organization and role of an invitation link."""
     await services.tenancy.sessions.take_attempt(None, browser_of(request))
     return InvitationPreview.from_model(await services.tenancy.invitations.look_at(body.token))
 
@@ -167,7 +167,7 @@ async def preview_invitation(request: Request, services: ServicesOf, body: Invit
 async def accept_invitation(
     request: Request, response: Response, services: ServicesOf, body: InvitationAcceptBody
 ) -> SessionResponse:
-    """Become a member: as whoever is signed in, or as somebody new, who is then signed in."""
+    """Accept an invitation, as the signed-in person or as a new person. A new person is signed in."""
     await services.tenancy.sessions.take_attempt(None, browser_of(request))
     if body.password is None:
         person = await identify_person(request, services)
@@ -176,7 +176,7 @@ async def accept_invitation(
         organizations = await services.tenancy.sessions.organizations_of(person.user)
         return SessionResponse.from_session(person.user, person.session, person.secret, organizations)
     if body.name is None:
-        raise InvalidInputError.of_field("name", "is needed to become a member as somebody new")
+        raise InvalidInputError.of_field("name", "Required to create an account. Send a name, or sign in first.")
     user = await services.tenancy.people.accept(body.token, email=body.email, name=body.name, password=body.password)
     await _note_everywhere(request, services, user, "accept_invitation")
     return await _greet(request, response, services, await services.tenancy.sessions.open(user, browser_of(request)))
@@ -186,7 +186,7 @@ async def accept_invitation(
 async def begin_oidc_sign_in(
     request: Request, services: ServicesOf, next_path: Annotated[str, Query(alias="next", max_length=2000)] = "/"
 ) -> Response:
-    """Send the browser to the provider of the settings."""
+    """Redirect the browser to the identity provider."""
     redirect_uri = f"{base_of(request, services)}/v0/auth/oidc/callback"
     departure = await services.tenancy.oidc.depart(redirect_uri, _own_path(next_path))
     response = RedirectResponse(departure.url, status_code=303)
@@ -209,11 +209,11 @@ async def finish_oidc_sign_in(
     state: Annotated[str, Query(max_length=500)] = "",
     code: Annotated[str, Query(max_length=5000)] = "",
 ) -> Response:
-    """Where the provider sends the browser back to; what went wrong is told by the sign-in page."""
+    """Complete the identity provider's sign-in. The sign-in page shows errors."""
     secret = request.cookies.get(OIDC_COOKIE, "")
     try:
         if not secret or not code:
-            raise AccessDeniedError("the provider did not sign you in: begin again", code="oidc_refused")
+            raise AccessDeniedError("The identity provider did not sign you in. Start again.", code="oidc_refused")
         arrival = await services.tenancy.oidc.arrive(secret=secret, state=state, code=code)
         signed_in = await services.tenancy.sessions.open(arrival.user, browser_of(request))
     except AnalytiqError as error:
@@ -239,7 +239,7 @@ async def _greet(request: Request, response: Response, services: Services, signe
 async def _note_everywhere(
     request: Request, services: Services, user: User, action: str, target: dict[str, str] | None = None
 ) -> None:
-    """Note it in each organization that the person is a member of."""
+    """Record the action in the audit log of each of the person's organizations."""
     actor = Actor(kind=ActorKind.USER, id=user.id, name=user.email)
     for membership in await services.tenancy.sessions.organizations_of(user):
         await services.tenancy.audit_log.note(
@@ -253,7 +253,10 @@ async def _note_everywhere(
 
 
 def _mails_resets(services: Services) -> bool:
-    """Only to the address of the settings: a stranger's `Host` would bring the owner's secret to the stranger."""
+    """Return whether reset links can be mailed.
+
+    Links use the configured address only: with a forged `Host`, the secret would go to the attacker's site.
+    """
     return services.tenancy.mail.is_configured and services.settings.api.public_url is not None
 
 
@@ -264,10 +267,10 @@ async def _mail_reset(services: Services, email: str, base: str) -> None:
         return
     await services.tenancy.mail.send(
         user.email,
-        "A new password for Analytiq",
-        f"Somebody, probably you, wants a new password for {user.email}.\n\n"
+        "Reset your Analytiq password",
+        f"A new password was requested for {user.email}.\n\n"
         f"Choose it here: {base}/reset/#{secret.get_secret_value()}\n\n"
-        "If it was not you, there is nothing to do.\n",
+        "If you did not request it, ignore this message.\n",
     )
 
 
@@ -293,12 +296,12 @@ def _is_secure(request: Request, services: Services) -> bool:
 
 
 def base_of(request: Request, services: Services) -> str:
-    """Where people reach the API: as the settings say, since a request's Host is whatever its sender wrote."""
+    """Return the API's public address: the configured one, since clients choose the `Host` of a request."""
     public_url = services.settings.api.public_url
     return public_url.rstrip("/") if public_url else f"{request.url.scheme}://{request.url.netloc}"
 
 
 def _own_path(path: str) -> str:
-    """A path of ours, and never another site's address."""
+    """Return the path if it is on this site, else the home page."""
     is_own = path.startswith("/") and not path.startswith("//") and "\\" not in path and path.isprintable()
     return path if is_own else "/"

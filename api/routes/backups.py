@@ -1,4 +1,4 @@
-"""`/backups`: which backups of the organization were made, and what was restored."""
+"""`/backups`: backups of the organization and restores into it."""
 
 from fastapi import APIRouter
 
@@ -13,9 +13,9 @@ router = APIRouter(prefix="/backups", tags=["backups"], route_class=ApiRoute)
 async def list_backups(
     services: ServicesOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
 ) -> BackupList:
-    """A page of the backups of the organization and the restores into it, latest first, failed ones included.
+    """List the organization's backups and restores, latest first, including failed ones.
 
-    An operator makes them, with `analytiq backup` and `analytiq restore`; archives themselves are not kept here.
+    Operators create them with `analytiq backup` and `analytiq restore`. The API does not store the archives.
     """
     records, total = await services.repositories.backup_records.page(organization.id, skip=skip, limit=limit)
     return BackupList(backups=[BackupResponse.from_model(record) for record in records], total_count=total, skip=skip)

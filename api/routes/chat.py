@@ -1,4 +1,4 @@
-"""`/chat/threads`: conversations with knowledge bases, answered by server-sent events."""
+"""`/chat/threads`: conversations with knowledge bases. Answers stream as server-sent events."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -36,7 +36,7 @@ router = APIRouter(prefix="/chat/threads", tags=["chat"], route_class=ApiRoute)
 
 
 async def require_own_thread(services: ServicesOf, caller: CurrentCaller, thread_id: str) -> str:
-    """A conversation is read, continued and deleted by whoever began it."""
+    """Return the thread id, if the caller owns the thread."""
     await services.assistants.conversations.require_reader(caller.organization.id, thread_id, _reader(caller))
     return thread_id
 
@@ -47,20 +47,20 @@ def _reader(caller: Caller) -> Reader:
 
 
 OwnThread = Annotated[str, Depends(require_own_thread)]
-"""The id of a thread that is the caller's; every route of a thread takes it by this."""
+"""The id of a thread of the caller, a parameter of every route of a thread."""
 
 _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Events `token`, `tool_call`, `passages`, `usage`, `error`, `done`; each has an id. `closed`",
         "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
     },
-    204: {"description": "The caller has been told everything: `Last-Event-ID` is that of `done`"},
+    204: {"description": "No further events: `Last-Event-ID` is the id of `done`"},
 }
 
 
 @router.post("", status_code=201, operation_id="create_chat_thread")
 async def create_chat_thread(services: ServicesOf, caller: CurrentCaller, body: ChatThreadCreate) -> ChatThreadResponse:
-    """Begin a conversation with knowledge bases, which nobody else reads: the caller's, a person or an access token."""
+    """Create a conversation with knowledge bases. Only the calling person or access token can read it."""
     thread = await services.assistants.conversations.create(
         caller.organization, body.wanted(), owner=_reader(caller).owner
     )
@@ -75,7 +75,7 @@ async def list_chat_threads(
     limit: Limit = 10,
     kb_id: str | None = None,
 ) -> ChatThreadList:
-    """A page of the caller's threads, the one that was last written in first."""
+    """List the caller's threads, latest message first."""
     found, total = await services.assistants.conversations.page(
         caller.organization.id, _reader(caller), kb_id=kb_id, skip=skip, limit=limit
     )
@@ -86,7 +86,7 @@ async def list_chat_threads(
 async def get_chat_thread(
     services: ServicesOf, organization: CurrentOrganization, thread_id: OwnThread
 ) -> ChatThreadResponse:
-    """One thread, with what its answers have used."""
+    """Return a thread with the usage of its answers."""
     return ChatThreadResponse.from_model(await services.assistants.conversations.get(organization.id, thread_id))
 
 
@@ -94,7 +94,7 @@ async def get_chat_thread(
 async def update_chat_thread(
     services: ServicesOf, organization: CurrentOrganization, thread_id: OwnThread, body: ChatThreadUpdate
 ) -> ChatThreadResponse:
-    """Change its title, or how answers to come are made."""
+    """Change a thread's title, or the settings of its future answers."""
     changes = body.model_dump(exclude_none=True)
     if not changes:
         return ChatThreadResponse.from_model(await services.assistants.conversations.get(organization.id, thread_id))
@@ -107,7 +107,7 @@ async def update_chat_thread(
 async def delete_chat_thread(
     services: ServicesOf, organization: CurrentOrganization, thread_id: OwnThread
 ) -> ChatThreadDeleted:
-    """Delete a thread with its messages; an answer that is being given is stopped, and paid for."""
+    """Delete a thread with its messages. A running answer is stopped; its usage is charged."""
     await services.assistants.conversations.delete(organization.id, thread_id)
     return ChatThreadDeleted()
 
@@ -120,7 +120,7 @@ async def list_chat_messages(
     skip: Skip = 0,
     limit: Limit = 10,
 ) -> ChatMessageList:
-    """A page of a thread's messages, oldest first."""
+    """List a thread's messages, oldest first."""
     found, total = await services.assistants.conversations.messages(organization.id, thread_id, skip=skip, limit=limit)
     texts = await _texts_of(services, *found)
     messages = [ChatMessageResponse.from_message(item, texts) for item in found]
@@ -131,9 +131,9 @@ async def list_chat_messages(
 async def ask_chat_thread(
     services: ServicesOf, organization: CurrentOrganization, thread_id: OwnThread, body: ChatQuestion
 ) -> ChatAsked:
-    """Ask; the answer is made from now on, for as long as somebody reads it.
+    """Ask a question. The answer is generated as long as a client follows or polls it.
 
-    Follow it at `events_path`. 409 (`answer_running`) where the thread's last answer is still being given.
+    Follow it at `events_path`. 409 (`answer_running`) while the thread's last answer is running.
     """
     question, answer = await services.assistants.conversations.ask(organization, thread_id, body.content)
     return ChatAsked(
@@ -147,7 +147,7 @@ async def ask_chat_thread(
 async def get_chat_message(
     services: ServicesOf, organization: CurrentOrganization, thread_id: OwnThread, message_id: str
 ) -> ChatMessageResponse:
-    """One message; looking at an answer that is being given keeps it going, as following it does."""
+    """Return a message. Polling a running answer keeps it running, as following does."""
     return await _told(
         services, await services.assistants.conversations.message(organization.id, thread_id, message_id)
     )
@@ -166,12 +166,12 @@ async def follow_chat_message(
     caller: CurrentCaller,
     thread_id: OwnThread,
     message_id: str,
-    last_event_id: Annotated[str | None, Header(max_length=100, description="Go on after this event")] = None,
+    last_event_id: Annotated[str | None, Header(max_length=100, description="Continue after this event")] = None,
 ) -> Response:
-    """An answer as it is made, by server-sent events, from its beginning or from `Last-Event-ID` on.
+    """Stream an answer as server-sent events, from its beginning or after `Last-Event-ID`.
 
-    A reader that lost its connection comes back within the grace time (30 s), to whatever process, and misses nothing.
-    The connection ends, with `closed`, when its token or session does, or when its person is no member any more.
+    A client can reconnect to any process within the grace period (30 s) without losing events. The stream ends with
+    `closed` when its token or session expires, or when the person leaves the organization.
     """
     message = await services.assistants.conversations.message(caller.organization.id, thread_id, message_id)
     position = Position.of(last_event_id)
@@ -184,7 +184,7 @@ async def follow_chat_message(
 async def stop_chat_message(
     services: ServicesOf, organization: CurrentOrganization, thread_id: OwnThread, message_id: str
 ) -> ChatMessageResponse:
-    """Stop an answer: what was said stays, and what was used is paid for. One that is over stays as it is."""
+    """Stop an answer. Its text so far is kept and its usage is charged. A finished answer does not change."""
     return await _told(services, await services.assistants.conversations.stop(organization.id, thread_id, message_id))
 
 
@@ -192,9 +192,10 @@ async def stop_chat_message(
 async def continue_chat_message(
     services: ServicesOf, organization: CurrentOrganization, thread_id: OwnThread, message_id: str
 ) -> ChatContinued:
-    """Continue the thread's last answer where it was cut, stopped or broke off: the same message runs again, and grows.
+    """Continue the thread's last answer after it was cut, stopped or interrupted.
 
-    The model answers from the passages that the answer was begun with. 409 (`cannot_continue`) where it is complete.
+    The text is appended to the same message, from the passages of the original answer. 409 (`cannot_continue`) if the
+    answer is complete.
     """
     answer = await services.assistants.conversations.go_on(organization, thread_id, message_id)
     return ChatContinued(

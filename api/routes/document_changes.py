@@ -1,4 +1,4 @@
-"""`/documents/changes`: the same change of many documents."""
+"""`/documents/changes`: one change to many documents."""
 
 from fastapi import APIRouter
 
@@ -21,10 +21,10 @@ router = APIRouter(prefix="/documents/changes", tags=["documents"], route_class=
 async def change_documents(
     services: ServicesOf, organization: CurrentOrganization, request_id: RequestId, body: DocumentsChange
 ) -> DocumentsChanged:
-    """Put tags on documents, take tags off, set or remove values of their metadata: of some, or of all that match.
+    """Add or remove tags, or set or remove metadata values, of listed documents or of all that match.
 
-    A call looks at 500 documents at most; where there are more, `next` says how to go on. Ids of documents that are
-    not there are passed over. To undo a change of tags exactly, send `changed_ids` with the tags the other way round.
+    A call processes at most 500 documents; repeat it with `next` for the rest. Unknown document ids are ignored. To
+    undo a change of tags exactly, send `changed_ids` with the tags reversed.
     """
     added = await services.ingestion.tags.require(organization.id, body.add_tag_ids, field="add_tag_ids")
     removed = await services.ingestion.tags.require(organization.id, body.remove_tag_ids, field="remove_tag_ids")
@@ -37,10 +37,10 @@ async def change_documents(
 
 async def _selected(services: Services, organization: Organization, body: DocumentsChange) -> Selected:
     if (body.document_ids is None) == (body.matching is None):
-        raise InvalidInputError.of_field("document_ids", "say either `document_ids` or `matching`")
+        raise InvalidInputError.of_field("document_ids", "Send either `document_ids` or `matching`.")
     if body.matching is None:
         if body.after is not None or body.except_ids:
-            raise InvalidInputError.of_field("after", "`after` and `except_ids` go with `matching`")
+            raise InvalidInputError.of_field("after", "`after` and `except_ids` require `matching`.")
         return Selected(document_ids=tuple(body.document_ids or ()))
     query = await _query(services, organization, body.matching)
     return Selected(query=query, excluded=tuple(body.except_ids), after=body.place())

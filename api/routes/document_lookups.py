@@ -16,9 +16,9 @@ router = APIRouter(prefix="/documents", tags=["documents"], route_class=ApiRoute
 async def search_documents_by_path(
     services: ServicesOf, organization: CurrentOrganization, body: DocumentLookup
 ) -> DocumentsAtPaths:
-    """Look up which files the organization has, with the hashes of their bytes, before any are sent.
+    """Look up documents by path, with the hashes of their files, before uploading.
 
-    Answers 1,000 documents at most; where there are more, `next` says how to go on.
+    A call returns at most 1,000 documents; repeat it with `next` for the rest.
     """
     lookups = services.ingestion.lookups
     if body.paths is not None and body.folder is None:
@@ -34,6 +34,6 @@ async def search_documents_by_path(
 async def get_document_progress(
     services: ServicesOf, organization: CurrentOrganization, body: DocumentProgressQuery
 ) -> DocumentsProgress:
-    """Return the progress of up to 1,000 documents in one call; ids of documents that do not exist are left out."""
+    """Return the progress of up to 1,000 documents. Unknown document ids are ignored."""
     standing = await services.ingestion.lookups.progress(organization.id, list(dict.fromkeys(body.document_ids)))
     return DocumentsProgress(documents=[DocumentDetail.from_model(item.document, item) for item in standing])

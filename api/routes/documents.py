@@ -52,15 +52,15 @@ _MULTIPART_SCHEMA: dict[str, Any] = {
     "required": ["files"],
     "properties": {
         "files": {"type": "array", "items": {"type": "string", "format": "binary"}},
-        "tag_ids": {"type": "array", "items": {"type": "string"}, "description": "For all files of the call"},
-        "metadata": {"type": "string", "description": "A JSON object, for all files of the call"},
+        "tag_ids": {"type": "array", "items": {"type": "string"}, "description": "Tags of all files of the call"},
+        "metadata": {"type": "string", "description": "A JSON object, the metadata of all files of the call"},
         "on_duplicate": {"type": "string", "enum": ["return", "create", "replace"], "default": "return"},
         "paths": {
             "type": "array",
             "items": {"type": "string"},
             "description": (
-                "One for each file, in their order: its name with folders, relative (contracts/2024/acme.pdf); empty"
-                " for a file without folders. Best sent before the files"
+                "A relative path for each file, in their order, such as contracts/2024/acme.pdf; empty"
+                " for a file without folders. Send paths before the files"
             ),
         },
         "merge": {"type": "boolean", "default": False, "description": MERGE},
@@ -84,8 +84,8 @@ _UPLOAD_BODY: dict[str, Any] = {
     operation_id="upload_documents",
     response_model=UploadAnswer,
     responses={
-        200: {"model": UploadAnswer, "description": "Every file was there already"},
-        207: {"model": UploadAnswer, "description": "Some files failed; each tells why"},
+        200: {"model": UploadAnswer, "description": "All files existed already"},
+        207: {"model": UploadAnswer, "description": "Some files failed; each has an error"},
     },
     openapi_extra=_UPLOAD_BODY,
 )
@@ -94,9 +94,9 @@ async def upload_documents(
 ) -> Response:
     """Upload files, as multipart/form-data (streamed) or as JSON with base64.
 
-    The same bytes under the same name are not stored a second time unless `on_duplicate` says so: `return` (the
-    default) answers the document that is there, `create` makes another, `replace` makes the file the next
-    version of the document of that name, keeping its id. Folders are a part of the name: `paths`, or `path` in JSON.
+    `on_duplicate` decides about a file with the same name and bytes: `return` (the default) returns the existing
+    document; `create` creates another. `replace` makes the file the next version of the document with that name and
+    keeps its id. Folders are part of the name: `paths`, or `path` in JSON.
     """
     session = UploadSession(services, organization, request_id)
     content_type = request.headers.get("content-type", "")
@@ -113,7 +113,7 @@ async def upload_documents(
         answer = await session.receive_json(await request.body())
     else:
         raise InvalidInputError.of_field(
-            "Content-Type", f"{kind or 'nothing'!r} is neither multipart/form-data nor application/json"
+            "Content-Type", f"Must be multipart/form-data or application/json, not {kind or 'nothing'!r}."
         )
     status = 207 if answer.failed else 201 if answer.created or answer.replaced else 200
     return JSONResponse(answer.model_dump(mode="json"), status)
@@ -127,23 +127,31 @@ async def list_documents(
     limit: Limit = 10,
     name_search: NameSearch = None,
     folder: Annotated[
-        str | None, Query(description="Documents in this folder and below it: contracts/2024", max_length=LONGEST_PATH)
+        str | None,
+        Query(
+            description="Documents in this folder and its subfolders, such as contracts/2024", max_length=LONGEST_PATH
+        ),
     ] = None,
-    tag_ids: Annotated[str | None, Query(description="Ids with commas between them; all must be on it")] = None,
-    kb_id: Annotated[SubjectId | None, Query(description="Only documents with a tag of this knowledge base")] = None,
-    state: Annotated[list[DocumentState] | None, Query(description="Any of these")] = None,
-    error_code: Annotated[list[ErrorCode] | None, Query(description="Why extraction failed: any of these")] = None,
+    tag_ids: Annotated[
+        str | None, Query(description="Comma-separated ids. Documents must have all of these tags")
+    ] = None,
+    kb_id: Annotated[SubjectId | None, Query(description="Documents with a tag of this knowledge base")] = None,
+    state: Annotated[list[DocumentState] | None, Query(description="Any of these states")] = None,
+    error_code: Annotated[
+        list[ErrorCode] | None, Query(description="Any of these codes of a failed extraction")
+    ] = None,
     file_type: Annotated[list[FileType] | None, Query(description=ANY_FILE_TYPE)] = None,
     metadata_filter: Annotated[
-        str | None, Query(description="As in a search, written as JSON; without `page`", max_length=LONGEST_FILTER)
+        str | None,
+        Query(description="A filter as in a search, written as JSON, without `page`", max_length=LONGEST_FILTER),
     ] = None,
-    sort: Annotated[Sort, Query(description="With a minus, descending")] = "-created_at",
+    sort: Annotated[Sort, Query(description="A minus sorts in descending order")] = "-created_at",
     include: Annotated[
         list[Literal["knowledge_bases"]] | None,
-        Query(description="`knowledge_bases`: where each stands in each of its knowledge bases, as one document tells"),
+        Query(description="`knowledge_bases`: the indexing state in each knowledge base, as in `get_document`"),
     ] = None,
 ) -> DocumentList:
-    """A page of documents."""
+    """List documents."""
     wanted = EVERYTHING
     if metadata_filter is not None:
         wanted = await services.retrieval.search.resolve_filter(organization, filter_in_query(metadata_filter))
@@ -171,7 +179,7 @@ async def list_documents(
 
 @router.get("/counts", operation_id="get_document_counts")
 async def get_document_counts(services: ServicesOf, organization: CurrentOrganization) -> DocumentCountsResponse:
-    """Count the organization's documents by state, and the failed ones by error code."""
+    """Return the number of documents by state, and of failed documents by error code."""
     return DocumentCountsResponse.from_counts(
         await services.repositories.announced.document_counts.of_organization(organization.id)
     )
@@ -181,9 +189,9 @@ async def get_document_counts(services: ServicesOf, organization: CurrentOrganiz
 async def retry_documents(
     services: ServicesOf, organization: CurrentOrganization, request_id: RequestId, body: DocumentsRetry
 ) -> DocumentsRetried:
-    """Read failed documents again and replay the dead jobs of others, once the cause is gone.
+    """Retry failed documents: extract again, and replay their failed jobs.
 
-    All of the organization, or those with one error code or in one knowledge base.
+    Select all documents of the organization, or those with an error code or in a knowledge base.
     """
     retried = await services.ingestion.retrying.retry(organization.id, body.query(), request_id=request_id)
     return DocumentsRetried(retried=retried)
@@ -191,7 +199,7 @@ async def retry_documents(
 
 @router.get("/{document_id}", operation_id="get_document")
 async def get_document(services: ServicesOf, organization: CurrentOrganization, document_id: str) -> DocumentDetail:
-    """One document, and for each of its knowledge bases whether it is indexed yet, and why not."""
+    """Return a document with its indexing state in each of its knowledge bases."""
     document = await services.ingestion.documents.get(organization.id, document_id)
     states = await services.ingestion.indexing_states.of_document(document)
     return DocumentDetail.from_model(document, knowledge_bases=states)
@@ -205,7 +213,10 @@ async def update_document(
     document_id: str,
     body: DocumentUpdate,
 ) -> DocumentDetail:
-    """Change name, tags or metadata; a knowledge base whose last shared tag goes does not find it from now on."""
+    """Change a document's name, tags or metadata.
+
+    Knowledge bases without a shared tag stop finding the document at once.
+    """
     tag_ids = body.tag_ids
     if tag_ids is not None:
         tag_ids = await services.ingestion.tags.require(organization.id, tag_ids)
@@ -225,7 +236,7 @@ async def update_document(
 async def delete_document(
     services: ServicesOf, organization: CurrentOrganization, request_id: RequestId, document_id: str
 ) -> Response:
-    """Delete it: no search finds it from now on; its file, text and vectors follow within seconds."""
+    """Delete a document. Searches stop finding it at once; its file, text and vectors are deleted within seconds."""
     await services.ingestion.documents.delete(organization.id, document_id, request_id=request_id)
     return Response(status_code=204)
 
@@ -234,7 +245,7 @@ async def delete_document(
 async def extract_document(
     services: ServicesOf, organization: CurrentOrganization, request_id: RequestId, document_id: str
 ) -> DocumentResponse:
-    """Read its file once more; the present text is found until the new one is ready."""
+    """Extract the document's text again. Searches find the present text until the new text is indexed."""
     document = await services.ingestion.documents.extract_again(organization.id, document_id, request_id=request_id)
     return DocumentResponse.from_model(document)
 
@@ -243,8 +254,8 @@ async def extract_document(
 async def get_document_status(
     services: ServicesOf, organization: CurrentOrganization, document_id: str
 ) -> DocumentStatus:
-    """Whether the document's work is done, in one word; SUCCESS once it can be found in all its knowledge bases."""
-    # The jobs first: what they are not doing any more shows in what is read after them.
+    """Return the document's progress as one task state; SUCCESS once all its knowledge bases find it."""
+    # Read the jobs first: the effect of jobs finished meanwhile shows in the rows read after them.
     jobs = await services.jobs.operations.of_document(organization.id, document_id)
     document = await services.ingestion.documents.get(organization.id, document_id)
     return DocumentStatus.of(document, jobs, await services.ingestion.indexing_states.of_document(document))
@@ -258,7 +269,7 @@ async def get_document_log(
     skip: Skip = 0,
     limit: Limit = 10,
 ) -> DocumentLogResponse:
-    """What was done for the document within the last 30 days, latest first, and which jobs still wait or run."""
+    """List the document's job attempts of the last 30 days, latest first, and its unfinished jobs."""
     document = await services.ingestion.documents.get(organization.id, document_id)
     found = await services.jobs.operations.log_of_document(organization.id, document.id, skip=skip, limit=limit)
     max_attempts = services.settings.queue.max_attempts
@@ -274,7 +285,7 @@ async def get_document_log(
 async def download_document(
     services: ServicesOf, organization: CurrentOrganization, document_id: str
 ) -> StreamingResponse:
-    """The bytes that were uploaded, as an attachment: a browser never opens what somebody uploaded as our page."""
+    """Download the original file, as an attachment so that no browser opens it as a page of this site."""
     document, content = await services.ingestion.documents.original(organization.id, document_id)
     file_name = quote(file_name_of(document.document_name), safe="")
     return StreamingResponse(
@@ -299,17 +310,18 @@ async def get_document_text(
     services: ServicesOf,
     organization: CurrentOrganization,
     document_id: str,
-    page: Annotated[int | None, Query(ge=1, le=1_000_000, description="Only this page")] = None,
-    skip: Annotated[int, Query(ge=0, le=1_000_000, description="Pages to leave out before the first")] = 0,
-    limit: Annotated[int, Query(ge=1, le=1000, description="Pages to answer at most")] = 100,
+    page: Annotated[int | None, Query(ge=1, le=1_000_000, description="A single page")] = None,
+    skip: Annotated[int, Query(ge=0, le=1_000_000, description="Pages to skip")] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000, description="Maximum number of pages")] = 100,
     output: Annotated[
         Literal["json", "plain"], Query(alias="format", description="`plain` downloads the whole text")
     ] = "json",
 ) -> Response | DocumentTextResponse:
-    """Extracted text by page, with each page's place in the whole; or all of it as plain text.
+    """Return the extracted text by page with each page's offsets, or the whole text as plain text.
 
-    Offsets of chunks, results and citations count in the characters of the whole plain text, whose pages have an empty
-    line between them: `content` is `text[start:end]`. `text_hash`, the plain text's `ETag`, tells versions apart.
+    Offsets of chunks, results and citations count characters of the whole plain text, with an empty line between
+    pages: `content` is `text[start:end]`. `text_hash`, also the `ETag` of the plain text, identifies the text's
+    version.
     """
     if output == "plain" and page is None:
         document, pieces = await services.ingestion.documents.whole_text(organization.id, document_id)
@@ -319,7 +331,7 @@ async def get_document_text(
         organization.id, document_id, first_page=first, page_count=count
     )
     if page is not None and not pages:
-        raise InvalidInputError.of_field("page", f"the document has {total} pages")
+        raise InvalidInputError.of_field("page", f"Page not found. The document has {total} pages.")
     if output == "plain":
         return Response("".join(item.text for item in pages), media_type=PLAIN_TEXT)
     return DocumentTextResponse(

@@ -1,4 +1,4 @@
-"""Erasing the organization, its documents or cached embeddings; how long documents are kept."""
+"""Erasure of the organization, of documents or of cached embeddings, and retention of documents."""
 
 from typing import Annotated
 
@@ -19,18 +19,22 @@ BY_TOKEN = "an access token of the organization"  # noqa: S105  # who asked
 async def delete_organization(
     services: ServicesOf,
     organization: CurrentOrganization,
-    confirm: Annotated[str, Query(max_length=255, description="The organization's name, so that none goes by mistake")],
-    ledger: Annotated[LedgerFate, Query(description="What becomes of its charges")] = LedgerFate.ANONYMIZE,
+    confirm: Annotated[
+        str, Query(max_length=255, description="The organization's name, to prevent a mistaken erasure")
+    ],
+    ledger: Annotated[
+        LedgerFate, Query(description="Whether charges are anonymized or deleted")
+    ] = LedgerFate.ANONYMIZE,
     cache: Annotated[
-        CacheFate, Query(description="And of embeddings that others may use and it has paid for")
+        CacheFate, Query(description="Whether cached embeddings that the organization paid for and shares are deleted")
     ] = CacheFate.DELETE,
 ) -> ErasureResponse:
-    """Erase the organization with everything it has. No token opens it from now on, this one included.
+    """Erase the organization with all its data. All its access tokens stop working at once, including the caller's.
 
-    Operators see how far it is, and the proof: `analytiq erase show`.
+    Operators see the progress and the proof with `analytiq erase show`.
     """
     if confirm != organization.name:
-        raise InvalidInputError.of_field("confirm", "is not the organization's name; nothing was erased")
+        raise InvalidInputError.of_field("confirm", "Not the organization's name. Nothing was erased.")
     erasure = await services.operations.erasures.request_organization(
         organization.id, requested_by=BY_TOKEN, options=ErasureOptions(ledger=ledger, cache=cache)
     )
@@ -41,7 +45,7 @@ async def delete_organization(
 async def create_erasure(
     services: ServicesOf, organization: CurrentOrganization, body: ErasureCreate
 ) -> ErasureResponse:
-    """Erase documents with all that hangs on them, or cached embeddings; answers the report, as far as it is."""
+    """Erase documents with all derived data, or cached embeddings. Return the report with the progress so far."""
     selection = body.selection()
     if body.kind == "cache":
         erasure = await services.operations.erasures.request_cache(
@@ -62,14 +66,14 @@ async def create_erasure(
 async def list_erasures(
     services: ServicesOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
 ) -> ErasureList:
-    """A page of erasures, latest first."""
+    """List erasures, latest first."""
     found, total = await services.operations.erasures.page(organization.id, skip=skip, limit=limit)
     return ErasureList(erasures=[ErasureResponse.from_model(item) for item in found], total_count=total, skip=skip)
 
 
 @router.get("/erasures/{erasure_id}", operation_id="get_erasure")
 async def get_erasure(services: ServicesOf, organization: CurrentOrganization, erasure_id: str) -> ErasureResponse:
-    """An erasure: what went, and whether anything is left."""
+    """Return an erasure's report: deleted rows and remaining rows."""
     return ErasureResponse.from_model(
         await services.operations.erasures.get(erasure_id, organization_id=organization.id)
     )
@@ -77,7 +81,7 @@ async def get_erasure(services: ServicesOf, organization: CurrentOrganization, e
 
 @router.get("/retention", operation_id="get_retention")
 async def get_retention(organization: CurrentOrganization) -> RetentionAnswer:
-    """How long documents are kept."""
+    """Return the retention period of documents."""
     return RetentionAnswer(document_days=organization.document_retention_days)
 
 
@@ -85,6 +89,6 @@ async def get_retention(organization: CurrentOrganization) -> RetentionAnswer:
 async def update_retention(
     services: ServicesOf, organization: CurrentOrganization, body: RetentionSettings
 ) -> RetentionAnswer:
-    """Say how long documents are kept; the reconciler deletes those that are older."""
+    """Set the retention period of documents. The reconciler deletes older documents."""
     await services.operations.retention.set_days(organization.id, body.document_days)
     return RetentionAnswer(document_days=body.document_days)

@@ -1,4 +1,4 @@
-"""`/events`: what changes in the organization, by server-sent events."""
+"""`/events`: changes in the organization as server-sent events."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -23,7 +23,7 @@ _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
         "description": (
             "Events `ready`, `reset`, `document`, `document_deleted`, `knowledge_base`, `knowledge_base_deleted`,"
-            " `job`, `job_ended`, `closed`. An id to go on after follows those that come together"
+            " `job`, `job_ended`, `closed`. Each batch of events ends with an id to resume from"
         ),
         "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
     },
@@ -35,15 +35,15 @@ async def watch_organization(
     request: Request,
     services: ServicesOf,
     caller: CurrentCaller,
-    last_event_id: Annotated[str | None, Header(max_length=100, description="Go on after this event")] = None,
+    last_event_id: Annotated[str | None, Header(max_length=100, description="Continue after this event")] = None,
 ) -> Response:
-    """What changes in the organization, as it changes: each event is the state that something is in now.
+    """Stream changes in the organization. Each event has the current state of its object.
 
-    A `document` is as `get_document` answers it, with `extraction`: pages read so far; a `knowledge_base` as
-    `get_knowledge_base`, a `job` as `list_jobs`. What changes several times within a quarter of a second is told once.
-    After `reset`, changes may have been missed: read anew what you show. The connection ends, with `closed`, when its
-    token or session does, or when its person is no member any more. 429 (`too_many_watchers`) where the organization
-    has 100 connections.
+    A `document` event has the fields of `get_document` and `extraction`, the number of pages read; `knowledge_base`
+    those of `get_knowledge_base`; `job` those of `list_jobs`. Several changes of an object within a quarter of a
+    second are one event. After `reset`, changes may have been missed: reload the displayed data. The stream ends with
+    `closed` when its token or session expires, or when the person leaves the organization. 429 (`too_many_watchers`)
+    beyond 100 connections of the organization.
     """
     after = ChangeMoment.of(last_event_id)
     watcher = await services.operations.watching.enter(caller.organization.id, caller.depends_on, after, caller.ends_at)
@@ -70,12 +70,12 @@ async def _refusal(request: Request, services: Services, watcher: Watcher) -> An
         caller = await identify(request, services, watcher.organization_id)
     except AnalytiqError as error:
         return error
-    # A token that was taken over depends on somebody else, and a session that is used ends later.
+    # A token taken over depends on another person, and a session in use expires later.
     watcher.rest_on(caller.depends_on, caller.ends_at)
     return None
 
 
 def _written(batch: Batch, max_attempts: int) -> list[bytes]:
-    """Return the events, then one id: a reader that is cut off in between receives all of them again."""
+    """Return the events and then one id, so that a client interrupted in between receives all of them again."""
     events = [event(item.name.value, event_data(item, max_attempts=max_attempts)) for item in batch.events]
     return [*(events or [KEEP_ALIVE]), position(str(batch.position))]

@@ -1,4 +1,4 @@
-"""`/knowledge-bases/forecast`: what a knowledge base would cost."""
+"""`/knowledge-bases/forecast`: costs of a planned knowledge base."""
 
 from fastapi import APIRouter
 
@@ -13,9 +13,10 @@ router = APIRouter(prefix="/knowledge-bases", tags=["knowledge bases"], route_cl
 async def forecast_knowledge_base(
     services: ServicesOf, organization: CurrentOrganization, body: ForecastBody
 ) -> ForecastAnswer:
-    """Say what indexing a knowledge base would need before it is made; embeds and charges nothing.
+    """Estimate the cost of indexing a planned knowledge base. Nothing is embedded or charged.
 
-    What the cache has costs nothing, so the answer is about now. Where the texts are many, a sample of them is read.
+    Cached embeddings are free, so the estimate depends on the cache's present content. Large sets of documents are
+    sampled.
     """
     tag_ids = await services.ingestion.tags.require(organization.id, body.tag_ids)
     forecast = await services.ingestion.forecasts.forecast(organization, body.wanted(tag_ids))

@@ -1,4 +1,4 @@
-"""`/knowledge-bases`, with the seed's paths, fields and defaults."""
+"""`/knowledge-bases`: knowledge bases, their documents and chunks, and searches in one of them."""
 
 from typing import Annotated
 
@@ -35,7 +35,10 @@ async def create_knowledge_base(
     request_id: RequestId,
     body: KnowledgeBaseCreate,
 ) -> MadeKnowledgeBaseResponse:
-    """Make a knowledge base; documents that share a tag with it are indexed by jobs. `texts_go_to` says where to."""
+    """Create a knowledge base. Jobs index all documents with one of its tags.
+
+    `texts_go_to` names the embedding provider.
+    """
     tag_ids = await services.ingestion.tags.require(organization.id, body.tag_ids)
     created = await services.ingestion.knowledge_bases.create(organization, body.wanted(tag_ids), request_id=request_id)
     destination = await services.inference.destinations.of(organization.id, created.embedding_model)
@@ -53,7 +56,7 @@ async def list_knowledge_bases(
     limit: Limit = 10,
     name_search: NameSearch = None,
 ) -> KnowledgeBaseList:
-    """A page of knowledge bases, newest first; counts may be a second old."""
+    """List knowledge bases, newest first. Counts may be one second old."""
     found, total = await services.ingestion.knowledge_bases.page(
         organization.id, skip=skip, limit=limit, name_search=name_search
     )
@@ -69,7 +72,7 @@ async def list_knowledge_bases(
 async def get_knowledge_base(
     services: ServicesOf, organization: CurrentOrganization, kb_id: str
 ) -> KnowledgeBaseResponse:
-    """One knowledge base with its counts at this moment."""
+    """Return a knowledge base with its current counts."""
     return await _standing(services, await services.ingestion.knowledge_bases.get(organization.id, kb_id))
 
 
@@ -81,7 +84,7 @@ async def update_knowledge_base(
     kb_id: str,
     body: KnowledgeBaseUpdate,
 ) -> KnowledgeBaseResponse:
-    """Change name, description, tags or neighbours; documents that lose their last shared tag leave at once."""
+    """Change a knowledge base's name, description, tags or neighbors. Documents without a shared tag leave at once."""
     changes = body.model_dump(exclude_none=True)
     if "tag_ids" in changes:
         changes["tag_ids"] = await services.ingestion.tags.require(organization.id, changes["tag_ids"])
@@ -99,7 +102,10 @@ async def delete_knowledge_base(
     kb_id: str,
     on_use: OnPromptUse = OnUse.REFUSE,
 ) -> KnowledgeBaseDeleted:
-    """Delete it: nothing is found in it from now on; its vectors follow within seconds. 409 where prompts search it."""
+    """Delete a knowledge base. Searches stop at once; its vectors are deleted within seconds.
+
+    409 if prompts use it.
+    """
     await services.ingestion.knowledge_bases.delete(organization.id, kb_id, on_use=on_use, request_id=request_id)
     return KnowledgeBaseDeleted()
 
@@ -112,7 +118,7 @@ async def list_knowledge_base_documents(
     skip: Skip = 0,
     limit: Limit = 10,
 ) -> IndexedDocumentList:
-    """A page of the documents that are indexed, latest first."""
+    """List the indexed documents, latest first."""
     found, total = await services.ingestion.knowledge_bases.documents(organization.id, kb_id, skip=skip, limit=limit)
     return IndexedDocumentList(
         documents=[IndexedDocumentResponse.from_model(item) for item in found], total_count=total, skip=skip
@@ -126,9 +132,9 @@ async def list_chunks(
     kb_id: str,
     skip: Skip = 0,
     limit: Limit = 10,
-    document_id: Annotated[SubjectId | None, Query(description="Only this document's chunks")] = None,
+    document_id: Annotated[SubjectId | None, Query(description="Chunks of this document only")] = None,
 ) -> ChunkList:
-    """A page of the chunks that are indexed now, in order of document id and number."""
+    """List the indexed chunks, by document id and chunk number."""
     found, total = await services.ingestion.knowledge_bases.chunks(
         organization.id, kb_id, document_id=document_id, skip=skip, limit=limit
     )
@@ -141,9 +147,9 @@ async def list_chunks(
 async def search_knowledge_base(
     services: ServicesOf, organization: CurrentOrganization, kb_id: str, body: SearchBody
 ) -> SearchAnswer:
-    """Find passages; filters count inside the search, so the best of what passes them is found.
+    """Find passages. Filters apply inside the search, so the best matching passages are found.
 
-    A step that fails is left out, and `degraded` says so: the answer is empty only where every way of finding failed.
+    Failed steps are skipped and named in `degraded`. The search fails only if every retriever fails.
     """
     return SearchAnswer.from_model(await services.retrieval.search.search(organization, kb_id, body.request()), body)
 
@@ -152,7 +158,10 @@ async def search_knowledge_base(
 async def explain_search(
     services: ServicesOf, organization: CurrentOrganization, kb_id: str, body: ExplainBody
 ) -> ExplanationResponse:
-    """Say why a document is found for a question, or at which stage it fails; embeds the question as a search does."""
+    """Explain why a search finds a document, or at which stage it drops out.
+
+    The question is embedded as in a search.
+    """
     explanation = await services.retrieval.explain.explain(organization, kb_id, body.document_id, body.request())
     return ExplanationResponse.from_model(explanation)
 
@@ -165,7 +174,7 @@ async def _standing(services: Services, knowledge_base: KnowledgeBase) -> Knowle
 
 
 def _keyword_index(services: Services, kb_id: str) -> str:
-    """Tell whether the keyword index of this process has every commit."""
+    """Return the state of this process's keyword index of a knowledge base."""
     backends = services.retrieval.backends
     if not backends.has_keywords:
         return "off"

@@ -1,4 +1,4 @@
-"""`/llm-providers`: the keys that embedding models are called with."""
+"""`/llm-providers`: keys of model providers."""
 
 from typing import Annotated
 
@@ -16,14 +16,14 @@ from api.schemas.llm_providers import (
 
 router = APIRouter(prefix="/llm-providers", tags=["llm-providers"], route_class=ApiRoute)
 
-ProviderName = Annotated[str, Path(max_length=100, description="As LiteLLM names it, for example openai")]
+ProviderName = Annotated[str, Path(max_length=100, description="LiteLLM's name of the provider, such as openai")]
 
 
 @router.get("", operation_id="list_llm_providers")
 async def list_llm_providers(
     services: ServicesOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
 ) -> LlmProviderList:
-    """The providers that there is a key for, the organization's own or the platform's, by name."""
+    """List the providers with a key, the organization's own or the platform's, by name."""
     accounts, total = await services.inference.provider_accounts.page(organization.id, skip=skip, limit=limit)
     return LlmProviderList(
         llm_providers=[LlmProviderResponse.from_account(account) for account in accounts], total_count=total, skip=skip
@@ -34,7 +34,7 @@ async def list_llm_providers(
 async def put_llm_provider(
     services: ServicesOf, organization: CurrentOrganization, litellm_provider: ProviderName, body: LlmProviderPut
 ) -> LlmProviderResponse:
-    """Store the organization's own key; it counts from the next call to the provider on."""
+    """Store the organization's own key, used from the next call to the provider on."""
     account = await services.inference.provider_accounts.put(
         organization.id, litellm_provider, api_key=body.key, api_base=body.api_base
     )
@@ -45,7 +45,7 @@ async def put_llm_provider(
 async def delete_llm_provider(
     services: ServicesOf, organization: CurrentOrganization, litellm_provider: ProviderName
 ) -> Response:
-    """Forget the organization's own key; the platform's, where there is one, counts again."""
+    """Delete the organization's own key. The platform's key, if any, is used again."""
     await services.inference.provider_accounts.delete(organization.id, litellm_provider)
     return Response(status_code=204)
 
@@ -57,6 +57,6 @@ async def test_llm_provider(
     litellm_provider: ProviderName,
     body: LlmProviderTest,
 ) -> LlmProviderTestResponse:
-    """Make one call with the key that would be used, and say what happened; free. 200 also where it fails."""
+    """Test the provider with one call, free of charge. The response is 200 even if the call fails."""
     test = await services.inference.provider_accounts.test(organization, litellm_provider, body.model)
     return LlmProviderTestResponse.from_model(test, litellm_provider=litellm_provider)

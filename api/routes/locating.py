@@ -1,4 +1,4 @@
-"""`/documents/{document_id}/boxes`: where on its pages a passage stands."""
+"""`/documents/{document_id}/boxes`: positions of a passage on its pages."""
 
 from typing import Annotated
 
@@ -16,17 +16,22 @@ async def locate_passage(
     services: ServicesOf,
     organization: CurrentOrganization,
     document_id: str,
-    start: Annotated[int, Query(ge=0, le=2**53, description="First character of the passage in the document's text")],
-    end: Annotated[int, Query(ge=1, le=2**53, description="The character after its last")],
+    start: Annotated[
+        int, Query(ge=0, le=2**53, description="Offset of the passage's first character in the document's text")
+    ],
+    end: Annotated[int, Query(ge=1, le=2**53, description="Offset after the passage's last character")],
     text_hash: Annotated[
         str | None,
-        Query(max_length=64, description="Of the text that both count in: 409 (`text_replaced`) where it was replaced"),
+        Query(
+            max_length=64,
+            description="Hash of the text of both offsets. 409 (`text_replaced`) if the document's text has changed",
+        ),
     ] = None,
 ) -> PassagePlace:
-    """The boxes of a passage, one for each line, by page: what a result or citation names by `start` and `end`.
+    """Return the boxes of a passage, one for each line, by page, for the `start` and `end` of a result or citation.
 
-    A page without boxes says why; files without pages (text, HTML, DOCX…) have none. The file is read for the answer:
-    30 to 90 ms a page, seconds where the page is a scan.
+    A page without boxes states the reason; files without pages (text, HTML, DOCX…) have none. The file is read for
+    each call: 30 to 90 ms a page, seconds for a scanned page.
     """
     pages = await services.retrieval.locating.locate(organization.id, document_id, start, end, text_hash=text_hash)
     return PassagePlace(

@@ -28,7 +28,7 @@ router = APIRouter(tags=["people"], route_class=ApiRoute)
 async def list_members(
     services: ServicesOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
 ) -> MemberList:
-    """A page of members, oldest first."""
+    """List members, oldest first."""
     people, total = await services.tenancy.people.members(organization.id, skip=skip, limit=limit)
     return MemberList(members=[MemberResponse.from_model(person) for person in people], total_count=total, skip=skip)
 
@@ -37,7 +37,7 @@ async def list_members(
 async def change_member_role(
     services: ServicesOf, caller: CurrentCaller, user_id: str, body: MemberRoleBody
 ) -> MemberResponse:
-    """Give a member another role; the last owner stays one (409)."""
+    """Change a member's role. The last owner cannot lose that role (409)."""
     organization_id = caller.organization.id
     return MemberResponse.from_model(
         await services.tenancy.people.change_role(organization_id, user_id, body.role, by=caller.permission)
@@ -46,7 +46,7 @@ async def change_member_role(
 
 @router.delete("/members/{user_id}", status_code=204, operation_id="delete_member")
 async def remove_member(services: ServicesOf, caller: CurrentCaller, user_id: str) -> Response:
-    """End a membership, from the next call on; the last owner stays (409)."""
+    """Remove a member, effective at once. The last owner cannot be removed (409)."""
     await services.tenancy.people.remove(caller.organization.id, user_id, by=caller.permission)
     return Response(status_code=204)
 
@@ -55,7 +55,7 @@ async def remove_member(services: ServicesOf, caller: CurrentCaller, user_id: st
 async def list_invitations(
     services: ServicesOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
 ) -> InvitationList:
-    """A page of the invitations that are neither used nor expired, latest first."""
+    """List open invitations, latest first."""
     invitations, total = await services.tenancy.invitations.page(organization.id, skip=skip, limit=limit)
     roles = await services.tenancy.invitations.roles_now(invitations)
     shown = [
@@ -69,9 +69,9 @@ async def list_invitations(
 async def create_invitation(
     request: Request, services: ServicesOf, caller: CurrentCaller, body: InvitationCreate
 ) -> InvitationCreated:
-    """Invite somebody: by mail where a mail server is set, else the answer alone shows the link's secret.
+    """Invite a person by mail. Without a mail server, the response contains the link's secret.
 
-    The link ends when its maker leaves the organization or may no longer invite.
+    The invitation expires when its creator leaves the organization or loses the right to invite.
     """
     invited = await services.tenancy.invitations.invite(
         caller.organization.id,
@@ -87,7 +87,7 @@ async def create_invitation(
         try:
             await services.tenancy.mail.send(
                 str(invited.invitation.email),
-                "You are invited to Analytiq",
+                "Invitation to Analytiq",
                 f"{caller.actor.name} invites you to the organization {caller.organization.name}.\n\n"
                 f"Accept here: {link}\n",
             )
@@ -98,7 +98,7 @@ async def create_invitation(
 
 @router.post("/invitations/{invitation_id}/take-over", operation_id="take_over_invitation")
 async def take_over_invitation(services: ServicesOf, caller: CurrentCaller, invitation_id: str) -> InvitationResponse:
-    """Become the maker of an open invitation, so that it no longer ends with whoever made it; its link stays."""
+    """Take over an open invitation, so that it outlasts its creator's membership. The link stays the same."""
     invitation = await services.tenancy.invitations.take_over(
         caller.organization.id, invitation_id, caller.maker, by=caller.permission
     )
@@ -107,7 +107,7 @@ async def take_over_invitation(services: ServicesOf, caller: CurrentCaller, invi
 
 @router.delete("/invitations/{invitation_id}", status_code=204, operation_id="delete_invitation")
 async def delete_invitation(services: ServicesOf, organization: CurrentOrganization, invitation_id: str) -> Response:
-    """Make an invitation's link void."""
+    """Withdraw an invitation. Its link stops working."""
     await services.tenancy.invitations.withdraw(organization.id, invitation_id)
     return Response(status_code=204)
 
@@ -118,12 +118,12 @@ async def list_audit_entries(
     organization: CurrentOrganization,
     skip: Skip = 0,
     limit: Limit = 10,
-    action: Annotated[str | None, Query(max_length=100, description="As `action` shows it")] = None,
-    actor_id: Annotated[str | None, Query(max_length=100, description="Of a user or a token")] = None,
+    action: Annotated[str | None, Query(max_length=100, description="The `action` of an entry")] = None,
+    actor_id: Annotated[str | None, Query(max_length=100, description="The id of a user or token")] = None,
     since: Time | None = None,
     until: Time | None = None,
 ) -> AuditEntryList:
-    """Who did what, latest first: sign-ins, tokens, members, settings, keys of providers, deletions, exports."""
+    """List the audit log, latest first: sign-ins, tokens, members, settings, provider keys, deletions, exports."""
     entries, total = await services.tenancy.audit_log.page(
         organization.id, action=action, actor_id=actor_id, since=since, until=until, skip=skip, limit=limit
     )

@@ -1,4 +1,4 @@
-"""`/metadata-fields`: the declared types of documents' metadata."""
+"""`/metadata-fields`: declared types of metadata fields."""
 
 from fastapi import APIRouter
 
@@ -11,7 +11,7 @@ router = APIRouter(prefix="/metadata-fields", tags=["documents"], route_class=Ap
 
 @router.get("", operation_id="get_metadata_fields")
 async def get_metadata_fields(services: ServicesOf, organization: CurrentOrganization) -> MetadataFieldsResponse:
-    """The fields of documents' metadata whose type is declared."""
+    """Return the declared metadata fields."""
     declared = await services.ingestion.metadata_fields.of(organization.id)
     return MetadataFieldsResponse(fields=dict(declared.types))
 
@@ -20,11 +20,10 @@ async def get_metadata_fields(services: ServicesOf, organization: CurrentOrganiz
 async def declare_metadata_fields(
     services: ServicesOf, organization: CurrentOrganization, body: MetadataFieldsDeclaration
 ) -> MetadataFieldsAnswer:
-    """Declare exactly these fields.
+    """Replace the declared metadata fields.
 
-    From now on documents are taken only with values of these types, and filters only with literals of them. Dates that
-    documents have are written anew as RFC 3339 in UTC. Fields that are left out are no longer declared; their values
-    stay.
+    From now on, documents must have values of these types, and filters must compare with literals of these types.
+    Existing dates are converted to RFC 3339 in UTC. Omitted fields are no longer declared; their values stay.
     """
     declaration = await services.ingestion.metadata_fields.declare(
         organization.id, body.fields, on_misfit=body.on_misfit

@@ -1,4 +1,4 @@
-"""`/models`: what can be asked, and what each can do."""
+"""`/models`: available models and their capabilities."""
 
 from typing import Annotated
 
@@ -20,10 +20,10 @@ async def list_models(
     skip: Skip = 0,
     limit: Limit = 10,
     name_search: NameSearch = None,
-    kind: Annotated[ModelKind | None, Query(description="Models of unknown kind are listed with every kind")] = None,
+    kind: Annotated[ModelKind | None, Query(description="Models of unknown kind are always included")] = None,
     litellm_provider: Annotated[str | None, Query(max_length=100)] = None,
 ) -> ModelList:
-    """A page of the models that there is a key for, and the local ones; servers of one's own are asked for theirs."""
+    """List local models, models of providers with a key, and models of the organization's own servers."""
     query = ModelQuery(kind=kind, litellm_provider=litellm_provider, name_search=name_search)
     page = await services.inference.catalogue.page(organization, query, skip=skip, limit=limit)
     default = await services.inference.chat_models.default_model(organization)
@@ -32,7 +32,7 @@ async def list_models(
 
 @router.get("/defaults", operation_id="get_default_models")
 async def get_default_models(services: ServicesOf, organization: CurrentOrganization) -> DefaultModelsResponse:
-    """Return the models that are used where nobody names one, and where the texts go that they are shown."""
+    """Return the default models and the providers that receive their input."""
     chat = await services.inference.chat_models.default_model(organization)
     destinations = services.inference.destinations
     embedding = await destinations.of(organization.id, await services.inference.embedding_models.default_model())

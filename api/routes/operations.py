@@ -1,4 +1,4 @@
-"""`/health`, `/ready`, `/metrics`: for those who run the system; no tenant's data."""
+"""`/health`, `/ready` and `/metrics`, for operators. No tenant data."""
 
 import asyncio
 import hmac
@@ -18,7 +18,7 @@ router = APIRouter(tags=["operations"])
 
 READY_SECONDS = 5.0
 _PROXIED = ("x-forwarded-for", "forwarded", "via", "x-real-ip")
-"""Headers of proxies: what comes through one on this machine comes from elsewhere."""
+"""Headers set by proxies; a request through a proxy on this machine comes from another machine."""
 
 
 class Health(ResponseBody):
@@ -29,26 +29,29 @@ class Health(ResponseBody):
 
 @router.get("/health", operation_id="get_health")
 async def get_health() -> Health:
-    """The process is alive; restart it if this does not answer."""
+    """Report that the process is alive. Restart the process if it does not answer."""
     return Health()
 
 
 @router.get("/ready", operation_id="get_readiness", responses={503: {"model": Health}})
 async def get_readiness(services: ServicesOf, response: Response) -> Health:
-    """The process can do its work: MongoDB answers. Send it no requests while it says 503."""
+    """Report whether the process can reach MongoDB. Send no requests to the process while the answer is 503."""
     try:
         async with asyncio.timeout(READY_SECONDS):
             await services.connection.ping()
     except (AnalytiqError, TimeoutError):
         response.status_code = 503
         response.headers["Retry-After"] = str(int(DEFAULT_RETRY_SECONDS))
-        return Health(status="MongoDB does not answer")
+        return Health(status="MongoDB does not respond")
     return Health()
 
 
 @router.get("/metrics", operation_id="get_metrics", response_class=Response)
 async def get_metrics(request: Request, services: ServicesOf) -> Response:
-    """Metrics in Prometheus' text format, for whoever has the operator's token; without one, on this machine only."""
+    """Return metrics in Prometheus' text format.
+
+    Requires the operator's token. If none is configured, only calls from this machine are answered.
+    """
     require_operator(request, services.settings.telemetry.metrics_token)
     counts = await services.repositories.jobs.counts()
     waiting = counts.get((JobKind.SYNC.value, JobState.AVAILABLE.value), 0)
@@ -59,10 +62,10 @@ async def get_metrics(request: Request, services: ServicesOf) -> Response:
 
 
 def require_operator(request: Request, token: SecretStr | None) -> None:
-    """Refuse metrics to strangers.
+    """Refuse metrics to callers without access.
 
     Raises:
-        AccessDeniedError: the token is wrong, or there is none and the call comes from another machine.
+        AccessDeniedError: wrong token, or no token is configured and the call comes from another machine.
     """
     if token is not None:
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
@@ -75,8 +78,8 @@ def require_operator(request: Request, token: SecretStr | None) -> None:
     is_proxied = any(name in request.headers for name in _PROXIED)
     if is_proxied or not _is_of_this_machine(request.client.host if request.client else ""):
         raise AccessDeniedError(
-            "Metrics are shown on this machine only. To read them from elsewhere, set ANALYTIQ_TELEMETRY__METRICS_TOKEN"
-            " and send it as `Authorization: Bearer …`."
+            "Metrics are available on this machine only. To read them from elsewhere, set"
+            " ANALYTIQ_TELEMETRY__METRICS_TOKEN and send it as `Authorization: Bearer …`."
         )
 
 

@@ -1,4 +1,4 @@
-"""`/settings` and `/storage`: what an organization sets for itself, and what an operator lets it store."""
+"""`/settings` and `/storage`: the organization's own settings and its storage quota."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ router = APIRouter(tags=["organization"], route_class=ApiRoute)
 async def get_organization_settings(
     services: ServicesOf, organization: CurrentOrganization
 ) -> OrganizationSettingsResponse:
-    """OCR languages and rate limits of the organization, the server's, and the languages to choose from."""
+    """Return the organization's OCR languages and rate limits, the server's, and the available languages."""
     return await _answer(services, organization)
 
 
@@ -27,7 +27,10 @@ async def get_organization_settings(
 async def update_organization_settings(
     services: ServicesOf, organization: CurrentOrganization, body: OrganizationSettingsUpdate
 ) -> OrganizationSettingsResponse:
-    """Change them; what is left out stays, null is as the server says. No limit may be above the server's."""
+    """Change the organization's settings. Omitted fields stay; null resets to the server's value.
+
+    No limit may exceed the server's.
+    """
     changes = SettingsChange()
     if "ocr_languages" in body.model_fields_set:
         changes = replace(changes, sets_languages=True, ocr_languages=body.ocr_languages)
@@ -38,7 +41,7 @@ async def update_organization_settings(
 
 @router.get("/storage", operation_id="get_storage")
 async def get_storage(services: ServicesOf, organization: CurrentOrganization) -> StorageAnswer:
-    """How much the organization may store, and stores. An operator sets the quota: `analytiq storage set`."""
+    """Return the storage quota and its use. Operators set the quota with `analytiq storage set`."""
     return StorageAnswer.from_model(await services.ingestion.storage.account(organization.id))
 
 

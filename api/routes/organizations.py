@@ -21,7 +21,7 @@ router = APIRouter(tags=["organization"], route_class=ApiRoute)
 
 @router.get("", operation_id="get_organization")
 async def get_organization(services: ServicesOf, caller: CurrentCaller) -> OrganizationResponse:
-    """The organization that the token opens, and what whoever asks may do there."""
+    """Return the organization and the caller's permission."""
     may_share = services.settings.embedding.allow_global_cache
     return OrganizationResponse.from_organization(caller.organization, caller.permission, may_share_cache=may_share)
 
@@ -30,13 +30,13 @@ async def get_organization(services: ServicesOf, caller: CurrentCaller) -> Organ
 async def update_organization(
     services: ServicesOf, caller: CurrentCaller, body: OrganizationUpdate
 ) -> OrganizationResponse:
-    """Change its settings; what is left out stays."""
+    """Change the organization's settings. Omitted fields stay."""
     organization = caller.organization
     may_share = services.settings.embedding.allow_global_cache
     if body.cache_scope is CacheScope.GLOBAL and not may_share:
         raise ConflictError(
-            "This server shares no embeddings among organizations, since sharing tells each of them whether another"
-            " one has a certain text. An operator allows it with ANALYTIQ_EMBEDDING__ALLOW_GLOBAL_CACHE=true.",
+            "Sharing cached embeddings is disabled on this server, since it reveals whether another organization has a"
+            " certain text. An operator enables it with ANALYTIQ_EMBEDDING__ALLOW_GLOBAL_CACHE=true.",
             code="global_cache_not_allowed",
         )
     if body.cache_scope is not None:
@@ -50,13 +50,13 @@ async def update_organization(
 async def create_access_token(
     services: ServicesOf, caller: CurrentCaller, body: AccessTokenCreate
 ) -> AccessTokenCreated:
-    """Make an access token; the answer is the only place that shows its secret.
+    """Create an access token. Only this response contains its secret.
 
-    It never allows more than its maker may do: it ends when the person leaves the organization, and shrinks with the
-    person's role. One that was made with another token ends with that one.
+    A token never allows more than its creator: it expires when the person leaves the organization and loses rights
+    with the person's role. A token created with another token expires with that token.
     """
     if body.expires_at is not None and body.expires_at <= clock.now():
-        raise InvalidInputError.of_field("expires_at", "is in the past")
+        raise InvalidInputError.of_field("expires_at", "Must be in the future.")
     issued = await services.tenancy.organizations.issue_token(
         caller.organization.id,
         name=body.name,
@@ -73,7 +73,7 @@ async def create_access_token(
 async def list_access_tokens(
     services: ServicesOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
 ) -> AccessTokenList:
-    """A page of access tokens, newest first, revoked ones included."""
+    """List access tokens, newest first, including revoked ones."""
     tokens, total = await services.tenancy.organizations.tokens(organization.id, skip=skip, limit=limit)
     permissions = await services.tenancy.organizations.permissions_of(tokens)
     shown = [
@@ -85,9 +85,9 @@ async def list_access_tokens(
 
 @router.post("/access-tokens/{token_id}/take-over", operation_id="take_over_access_token")
 async def take_over_access_token(services: ServicesOf, caller: CurrentCaller, token_id: str) -> AccessTokenResponse:
-    """Become the maker of an access token, so that it no longer ends with whoever made it; its secret stays.
+    """Take over an access token, so that it outlasts its creator's membership. The secret stays the same.
 
-    409 where it is revoked, or was made before the token that asks.
+    409 if the token is revoked, or older than the calling token.
     """
     token = await services.tenancy.organizations.take_over_token(
         caller.organization.id, token_id, caller.maker, by=caller.permission
@@ -98,6 +98,6 @@ async def take_over_access_token(services: ServicesOf, caller: CurrentCaller, to
 
 @router.delete("/access-tokens/{token_id}", status_code=204, operation_id="revoke_access_token")
 async def revoke_access_token(services: ServicesOf, caller: CurrentCaller, token_id: str) -> Response:
-    """Close an access token for good, at once."""
+    """Revoke an access token, effective at once."""
     await services.tenancy.organizations.revoke_token(caller.organization.id, token_id, by=caller.permission)
     return Response(status_code=204)

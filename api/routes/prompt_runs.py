@@ -1,4 +1,4 @@
-"""`/runs`: what prompts did. `/prompts/{prompt_id}/results`: the answers that count."""
+"""`/runs`: runs of prompts. `/prompts/{prompt_id}/results`: their current results."""
 
 from typing import Annotated, Literal
 
@@ -25,7 +25,7 @@ router = APIRouter(tags=["prompts"], route_class=ApiRoute)
 
 OfId = Annotated[Annotated[str, StringConstraints(max_length=64), NO_NUL] | None, Query()]
 OfVersion = Annotated[int | None, Query(ge=1, le=2**31)]
-VersionOrLatest = Annotated[int | None, Query(ge=1, le=2**31, description="The latest, if left out")]
+VersionOrLatest = Annotated[int | None, Query(ge=1, le=2**31, description="Default: the latest version")]
 
 MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 
@@ -42,7 +42,7 @@ async def list_prompt_runs(
     document_id: OfId = None,
     status: Annotated[list[RunStatus] | None, Query(description="Any of these")] = None,
 ) -> PromptRunList:
-    """A page of runs, latest first, without their steps."""
+    """List runs without their steps, latest first."""
     query = RunQuery(prompt_id=prompt_id, version=version, document_id=document_id, statuses=tuple(status or ()))
     found, total = await services.assistants.runs.page(organization.id, query, skip=skip, limit=limit)
     return PromptRunList(runs=[PromptRunResponse.from_run(run) for run in found], total_count=total, skip=skip)
@@ -50,7 +50,7 @@ async def list_prompt_runs(
 
 @router.get("/runs/{run_id}", operation_id="get_prompt_run")
 async def get_prompt_run(services: ServicesOf, organization: CurrentOrganization, run_id: str) -> PromptRunDetail:
-    """One run with every step: what the model said, what it asked for, and the passages that it saw."""
+    """Return a run with all steps: model output, tool calls, and passages."""
     run = await services.assistants.runs.get(organization.id, run_id)
     document_ids = {passage.document_id for step in run.steps for passage in step.passages}
     return PromptRunDetail.with_steps(
@@ -60,7 +60,7 @@ async def get_prompt_run(services: ServicesOf, organization: CurrentOrganization
 
 @router.post("/runs/{run_id}/cancel", operation_id="cancel_prompt_run")
 async def cancel_prompt_run(services: ServicesOf, organization: CurrentOrganization, run_id: str) -> PromptRunResponse:
-    """Stop a run: nothing more is asked for it, and a call under way is broken off within seconds; 409 once over."""
+    """Cancel a run. A running model call is aborted within seconds. 409 if the run is finished."""
     return PromptRunResponse.from_run(await services.assistants.runs.cancel(organization.id, run_id))
 
 
@@ -76,7 +76,7 @@ async def list_prompt_results(
     document_id: OfId = None,
     is_verified: Flag | None = None,
 ) -> PromptResultList:
-    """A page of a prompt's results, of all versions unless one is named, oldest first."""
+    """List a prompt's results, oldest first, of one version or of all."""
     await services.assistants.prompts.get(organization.id, prompt_id)
     query = ResultQuery(version=version, document_id=document_id, is_verified=is_verified)
     found, total = await services.assistants.results.page(organization.id, prompt_id, query, skip=skip, limit=limit)
@@ -100,9 +100,9 @@ async def download_prompt_results(
     version: VersionOrLatest = None,
     is_verified: Flag | None = None,
 ) -> StreamingResponse:
-    """All results of a version as CSV, a column for each field, or as a JSON list.
+    """Download all results of a version, as CSV with a column for each field, or as a JSON list.
 
-    In CSV, a text that a spreadsheet would run as a formula has an apostrophe before it.
+    In CSV, an apostrophe precedes text that a spreadsheet would evaluate as a formula.
     """
     wanted = await services.assistants.prompts.version(organization.id, prompt_id, version)
     query = ResultQuery(version=wanted.version, is_verified=is_verified)
@@ -123,7 +123,7 @@ async def get_prompt_result(
     document_id: str,
     version: VersionOrLatest = None,
 ) -> PromptResultResponse:
-    """The result of a version for a document."""
+    """Return the result of a prompt version for a document."""
     wanted = await services.assistants.prompts.version(organization.id, prompt_id, version)
     result = await services.assistants.results.get(organization.id, prompt_id, wanted.version, document_id)
     texts = await services.ingestion.documents.current_texts(organization.id, {document_id})
@@ -139,7 +139,7 @@ async def update_prompt_result(
     body: PromptResultUpdate,
     version: VersionOrLatest = None,
 ) -> PromptResultResponse:
-    """Edit an answer, verify it, or take that back. Later runs keep what a person had a hand in, under `earlier`."""
+    """Edit, verify or unverify a result. Later runs keep edited or verified answers under `earlier`."""
     wanted = await services.assistants.prompts.version(organization.id, prompt_id, version)
     changed = await services.assistants.results.change(
         organization.id,

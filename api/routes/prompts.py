@@ -1,4 +1,4 @@
-"""`/prompts`: their life, and asking for runs."""
+"""`/prompts`: prompts, their versions, and requests for runs."""
 
 from typing import Annotated, Literal
 
@@ -30,7 +30,7 @@ OfId = Annotated[Annotated[str, StringConstraints(max_length=64), NO_NUL] | None
 async def create_prompt(
     services: ServicesOf, organization: CurrentOrganization, request_id: RequestId, body: PromptCreate
 ) -> PromptResponse:
-    """Make a prompt. With tags it runs by itself on documents that have one of them, once their text is there."""
+    """Create a prompt. A prompt with tags runs automatically on documents with one of them, after extraction."""
     tag_ids = await services.ingestion.tags.require(organization.id, body.tag_ids)
     created = await services.assistants.prompts.create(
         organization,
@@ -53,10 +53,10 @@ async def list_prompts(
     tag_id: OfId = None,
     kb_id: OfId = None,
     include: Annotated[
-        list[Literal["kb_name", "last_run"]] | None, Query(description="What each is to tell besides")
+        list[Literal["kb_name", "last_run"]] | None, Query(description="Additional fields of each prompt")
     ] = None,
 ) -> PromptList:
-    """A page of prompts by name, in their latest versions."""
+    """List prompts in their latest versions, by name."""
     query = PromptQuery(name_search=name_search, tag_id=tag_id, kb_id=kb_id)
     found, total = await services.assistants.prompts.page(organization.id, query, skip=skip, limit=limit)
     wanted = include or []
@@ -77,7 +77,7 @@ async def list_prompts(
 async def get_prompt(
     services: ServicesOf, organization: CurrentOrganization, prompt_id: str, response: Response
 ) -> PromptResponse:
-    """Return one prompt in its latest version, with the version as `ETag`."""
+    """Return a prompt in its latest version, with the version as `ETag`."""
     prompt = await services.assistants.prompts.get(organization.id, prompt_id)
     response.headers["ETag"] = etag_of(prompt.version)
     return PromptResponse.from_prompt(prompt)
@@ -86,7 +86,7 @@ async def get_prompt(
 @router.put(
     "/{prompt_id}",
     operation_id="update_prompt",
-    responses={412: {"model": Problem, "description": "Changed meanwhile"}},
+    responses={412: {"model": Problem, "description": "Another version was created meanwhile"}},
 )
 async def update_prompt(
     services: ServicesOf,
@@ -97,9 +97,9 @@ async def update_prompt(
     response: Response,
     if_match: IfMatch = None,
 ) -> PromptResponse:
-    """Rename it, or make a further version; versions before it stay, with their runs and results.
+    """Rename a prompt or create its next version. Earlier versions keep their runs and results.
 
-    With `If-Match`, only if nobody has made another version meanwhile.
+    With `If-Match`, the change is refused if another version was created meanwhile.
     """
     await services.assistants.prompts.get(organization.id, prompt_id)
     changes = body.changes()
@@ -122,7 +122,7 @@ async def update_prompt(
 async def delete_prompt(
     services: ServicesOf, organization: CurrentOrganization, request_id: RequestId, prompt_id: str
 ) -> Response:
-    """Delete it with its versions, runs and results."""
+    """Delete a prompt with its versions, runs and results."""
     await services.assistants.prompts.delete(organization.id, prompt_id, request_id=request_id)
     return Response(status_code=204)
 
@@ -131,7 +131,7 @@ async def delete_prompt(
 async def list_prompt_versions(
     services: ServicesOf, organization: CurrentOrganization, prompt_id: str, skip: Skip = 0, limit: Limit = 10
 ) -> PromptVersionList:
-    """A page of its versions, latest first."""
+    """List a prompt's versions, latest first."""
     found, total = await services.assistants.prompts.versions(organization.id, prompt_id, skip=skip, limit=limit)
     return PromptVersionList(
         versions=[PromptVersionResponse.from_version(item) for item in found], total_count=total, skip=skip
@@ -146,9 +146,9 @@ async def run_prompt(
     prompt_id: str,
     body: PromptRunCreate,
 ) -> PromptRunsStarted:
-    """Ask for a run on each document, or on a text; jobs make them. It is paid in tokens, searches in SPUs.
+    """Run a prompt on documents or on a text, as background jobs. Runs cost tokens, and SPUs for searches.
 
-    A result that there is already, verified or not, counts until a new run has succeeded.
+    Existing results, verified or not, stay current until a new run succeeds.
     """
     version = await services.assistants.prompts.version(organization.id, prompt_id, body.version)
     runs = await services.assistants.runs.request(organization, version, body.subject(), request_id=request_id)

@@ -1,4 +1,4 @@
-"""`/reconcile`: looks for what is not as it should be in the organization, and mends it."""
+"""`/reconcile`: consistency checks and repairs of the organization's data."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ router = APIRouter(tags=["reconcile"], route_class=ApiRoute)
 async def create_reconcile_run(
     services: ServicesOf, organization: CurrentOrganization, request_id: RequestId, body: ReconcileStart
 ) -> ReconcileRunResponse:
-    """Have all of the organization looked at, once, beside the passes that run by themselves; a worker does it."""
+    """Start a one-off consistency check of the organization as a background job."""
     run = await services.operations.reconciliations.ask(
         organization.id,
         depth=body.depth,
@@ -35,7 +35,7 @@ async def create_knowledge_base_reconcile_run(
     kb_id: str,
     body: ReconcileStart,
 ) -> ReconcileRunResponse:
-    """Have one knowledge base looked at."""
+    """Start a one-off consistency check of a knowledge base as a background job."""
     run = await services.operations.reconciliations.ask(
         organization.id,
         kb_id=kb_id,
@@ -53,9 +53,9 @@ async def list_reconcile_runs(
     organization: CurrentOrganization,
     skip: Skip = 0,
     limit: Limit = 10,
-    kb_id: Annotated[SubjectId | None, Query(description="Only runs over this knowledge base alone")] = None,
+    kb_id: Annotated[SubjectId | None, Query(description="Checks of this knowledge base only")] = None,
 ) -> ReconcileRunList:
-    """A page of runs, newest first: those that were asked for, and passes that found something of the organization."""
+    """List consistency checks, newest first: requested checks, and scheduled checks with findings."""
     found, total = await services.operations.reconciliations.page(organization.id, kb_id=kb_id, skip=skip, limit=limit)
     return ReconcileRunList(runs=[ReconcileRunResponse.from_model(run) for run in found], total_count=total, skip=skip)
 
@@ -64,5 +64,5 @@ async def list_reconcile_runs(
 async def get_reconcile_run(
     services: ServicesOf, organization: CurrentOrganization, reconcile_run_id: str
 ) -> ReconcileReport:
-    """One run, as far as it is, with what it found by name."""
+    """Return a consistency check with its progress and findings."""
     return ReconcileReport.from_model(await services.operations.reconciliations.get(organization.id, reconcile_run_id))

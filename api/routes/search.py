@@ -1,4 +1,4 @@
-"""Searches over several knowledge bases."""
+"""Searches in several knowledge bases."""
 
 from fastapi import APIRouter
 
@@ -13,6 +13,6 @@ router = APIRouter(prefix="/search", tags=["search"], route_class=ApiRoute)
 async def search_knowledge_bases(
     services: ServicesOf, organization: CurrentOrganization, body: SearchSeveralBody
 ) -> SearchAnswer:
-    """Find passages in several knowledge bases, fused into one list; their models may differ."""
+    """Find passages in several knowledge bases, merged into one list. Their embedding models may differ."""
     found = await services.retrieval.search.search_several(organization, body.kb_ids, body.request())
     return SearchAnswer.from_model(found, body)

@@ -14,7 +14,7 @@ router = APIRouter(prefix="/tags", tags=["tags"], route_class=ApiRoute)
 
 @router.post("", status_code=201, operation_id="create_tag")
 async def create_tag(services: ServicesOf, organization: CurrentOrganization, body: TagCreate) -> TagResponse:
-    """Make a tag; its name is unique in the organization."""
+    """Create a tag. Its name is unique in the organization."""
     tag = await services.ingestion.tags.create(
         organization.id, name=body.name, color=body.color, description=body.description
     )
@@ -30,7 +30,7 @@ async def list_tags(
     name_search: NameSearch = None,
     sort: Annotated[Literal["name", "-name"], Query()] = "name",
 ) -> TagList:
-    """A page of tags by name."""
+    """List tags by name."""
     tags, total = await services.ingestion.tags.page(
         organization.id, skip=skip, limit=limit, name_search=name_search, descending=sort.startswith("-")
     )
@@ -39,7 +39,7 @@ async def list_tags(
 
 @router.get("/{tag_id}", operation_id="get_tag")
 async def get_tag(services: ServicesOf, organization: CurrentOrganization, tag_id: str) -> TagResponse:
-    """One tag."""
+    """Return a tag."""
     return TagResponse.from_model(await services.ingestion.tags.get(organization.id, tag_id))
 
 
@@ -47,7 +47,7 @@ async def get_tag(services: ServicesOf, organization: CurrentOrganization, tag_i
 async def update_tag(
     services: ServicesOf, organization: CurrentOrganization, tag_id: str, body: TagUpdate
 ) -> TagResponse:
-    """Change name, color or description."""
+    """Change a tag's name, color or description."""
     changes = body.model_dump(exclude_none=True)
     if not changes:
         return TagResponse.from_model(await services.ingestion.tags.get(organization.id, tag_id))
@@ -58,6 +58,6 @@ async def update_tag(
 async def delete_tag(
     services: ServicesOf, organization: CurrentOrganization, tag_id: str, on_use: OnPromptUse = OnUse.REFUSE
 ) -> Response:
-    """Remove a tag that no document and no knowledge base uses; otherwise 409 says what does, prompts too."""
+    """Delete an unused tag. 409 names the documents, knowledge bases and prompts with the tag."""
     await services.ingestion.tags.delete(organization.id, tag_id, on_use=on_use)
     return Response(status_code=204)

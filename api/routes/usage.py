@@ -1,4 +1,4 @@
-"""`/usage` and `/quota`: what the organization was charged, and what it may still be."""
+"""`/usage` and `/quota`: charges and quotas of the organization."""
 
 from typing import Annotated
 
@@ -21,11 +21,11 @@ async def get_usage(
     organization: CurrentOrganization,
     since: Annotated[Time | None, Query()] = None,
     until: Annotated[Time | None, Query()] = None,
-    by_day: Annotated[Flag, Query(description="Tell the days (UTC) apart")] = False,
+    by_day: Annotated[Flag, Query(description="Group by day (UTC)")] = False,
 ) -> UsageAnswer:
-    """SPUs charged within [since, until), by knowledge base, operation and model, and what the cache saved.
+    """Return charged SPUs and the cache's savings within [since, until), by knowledge base, operation and model.
 
-    Savings are counted by whole days (UTC): each that has a part in the period counts.
+    Savings are counted by whole days (UTC), including days partly within the period.
     """
     totals = await services.tenancy.metering.totals(organization.id, since=since, until=until, by_day=by_day)
     return UsageAnswer.from_totals(totals)
@@ -38,10 +38,10 @@ async def get_daily_usage(
     organization: CurrentOrganization,
     since: Annotated[Time, Query()],
     until: Annotated[Time | None, Query()] = None,
-    group_by: Annotated[UsageGrouping, Query(description="What to tell apart")] = UsageGrouping.KNOWLEDGE_BASE,
-    top: Annotated[int, Query(ge=1, le=100, description="Groups at most; the rest is summed")] = 4,
+    group_by: Annotated[UsageGrouping, Query(description="The grouping")] = UsageGrouping.KNOWLEDGE_BASE,
+    top: Annotated[int, Query(ge=1, le=100, description="Maximum number of groups; the others are summed")] = 4,
 ) -> DailyUsageAnswer:
-    """SPUs charged within [since, until) by day (UTC) and by the largest groups, however many groups there are."""
+    """Return charged SPUs within [since, until) by day (UTC), for the largest groups."""
     usage = await services.tenancy.metering.daily(organization.id, group_by, since=since, until=until, most=top)
     is_by_kb = group_by is UsageGrouping.KNOWLEDGE_BASE
     kb_ids = {group.id for group in usage.groups if group.id} if is_by_kb else ()
@@ -50,7 +50,7 @@ async def get_daily_usage(
 
 @router.get("/quota", operation_id="get_quota")
 async def get_quota(services: ServicesOf, organization: CurrentOrganization) -> QuotaAnswer:
-    """How many SPUs the organization may use in all, and how many of them it has used. An operator sets the quota."""
+    """Return the SPU quota and its use. Operators set the quota with `analytiq quota set`."""
     return QuotaAnswer.from_model(await services.tenancy.metering.account(organization.id))
 
 
@@ -62,7 +62,10 @@ async def get_llm_usage(
     since: Annotated[Time | None, Query()] = None,
     until: Annotated[Time | None, Query()] = None,
 ) -> LlmUsageAnswer:
-    """Calls to chat and reranking models within [since, until): tokens and US dollars, by day, model and purpose."""
+    """Return calls to chat and reranking models within [since, until), by day, model and purpose.
+
+    Each item has its tokens and its cost in US dollars.
+    """
     totals = await services.repositories.llm_usage.totals(organization.id, since=since, until=until)
     names = await services.ingestion.knowledge_bases.names(
         organization.id, {item.kb_id for item in totals if item.kb_id}

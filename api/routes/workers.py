@@ -1,4 +1,4 @@
-"""`/workers`: which processes run jobs."""
+"""`/workers`: worker processes."""
 
 from fastapi import APIRouter
 
@@ -11,7 +11,7 @@ router = APIRouter(tags=["jobs"], route_class=ApiRoute)
 
 @router.get("/workers", operation_id="get_workers")
 async def get_workers(services: ServicesOf, organization: CurrentOrganization) -> WorkerList:
-    """Worker processes that are there, with the jobs of this organization that they run."""
+    """List the live worker processes with their jobs of this organization."""
     return WorkerList(
         workers=[WorkerResponse.from_model(found) for found in await services.jobs.workers.of(organization.id)]
     )

@@ -1,1 +1,1 @@
-"""Wire shapes: what travels over HTTP, apart from what is stored. Unknown fields of a request are refused."""
+"""Request and response bodies of the REST API. Unknown fields of a request are refused."""

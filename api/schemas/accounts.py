@@ -1,4 +1,4 @@
-"""Wire shapes of people, sessions, members, invitations and the audit log."""
+"""Request and response bodies of people, sessions, members, invitations and the audit log."""
 
 from typing import Annotated
 
@@ -13,18 +13,18 @@ from api.schemas.wire import NO_CONTROLS, MadeBy, Moment, RequestBody, ResponseB
 
 def _address(text: str) -> str:
     if not ADDRESS.fullmatch(text):
-        raise ValueError("is not an address such as ada@example.com")
+        raise ValueError("Not an email address such as ada@example.com.")
     return text
 
 
 Email = Annotated[str, StringConstraints(strip_whitespace=True, max_length=254), NO_CONTROLS, AfterValidator(_address)]
 PersonName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), NO_CONTROLS]
 Password = Annotated[str, Field(min_length=1, max_length=1000, json_schema_extra={"format": "password"})]
-LinkSecret = Annotated[str, Field(min_length=1, max_length=200, description="What stands behind # in the link")]
+LinkSecret = Annotated[str, Field(min_length=1, max_length=200, description="The part of the link after #")]
 
 
 class SignInBody(RequestBody):
-    """An address and its password."""
+    """An email address and its password."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -36,7 +36,7 @@ class SignInBody(RequestBody):
 
 
 class NameChangeBody(RequestBody):
-    """What a person is called from now on."""
+    """The person's new name."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name": "Ada Lovelace"}]})
 
@@ -44,7 +44,7 @@ class NameChangeBody(RequestBody):
 
 
 class PasswordChangeBody(RequestBody):
-    """The password in use, and the one to come."""
+    """The current and the new password."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -58,7 +58,7 @@ class PasswordChangeBody(RequestBody):
 
 
 class PasswordResetRequestBody(RequestBody):
-    """Whose password is forgotten."""
+    """The email address of the account."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"email": "ada@example.com"}]})
 
@@ -66,7 +66,7 @@ class PasswordResetRequestBody(RequestBody):
 
 
 class PasswordResetBody(RequestBody):
-    """A link's secret, and the password to come."""
+    """A link's secret and the new password."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -88,7 +88,7 @@ class InvitationLookBody(RequestBody):
 
 
 class InvitationAcceptBody(RequestBody):
-    """Who becomes a member: somebody new with a name and a password, or, without them, whoever is signed in."""
+    """A new person with name and password, or, without them, the signed-in person."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -98,21 +98,21 @@ class InvitationAcceptBody(RequestBody):
     )
 
     token: LinkSecret
-    email: Email | None = Field(None, description="Where the invitation names none")
+    email: Email | None = Field(None, description="Required if the invitation has no address")
     name: PersonName | None = None
     password: Password | None = None
 
 
 class SignInWays(ResponseBody):
-    """How people sign in here."""
+    """The available ways to sign in."""
 
-    oidc_name: str | None = Field(description="What the provider is called; null where there is none")
-    sends_mail: bool = Field(description="Whether a forgotten password's link comes by mail")
-    has_cookie: bool = Field(description="Whether this browser has a session's cookie, which may have ended since")
+    oidc_name: str | None = Field(description="Name of the identity provider; null without one")
+    sends_mail: bool = Field(description="Whether password reset links are sent by mail")
+    has_cookie: bool = Field(description="Whether this browser has a session cookie, possibly of an expired session")
 
 
 class SessionOrganization(ResponseBody):
-    """An organization of the person who is signed in."""
+    """An organization of the signed-in person."""
 
     organization_id: str = Field(validation_alias=AliasPath("member", "organization_id"))
     organization_name: str
@@ -120,13 +120,13 @@ class SessionOrganization(ResponseBody):
 
 
 class SessionResponse(ResponseBody):
-    """Who is signed in."""
+    """The signed-in person."""
 
     user_id: str = Field(validation_alias="id")
     email: str
     name: str
     organizations: list[SessionOrganization]
-    csrf_token: str = Field(description="Send it as X-CSRF-Token with every call that changes something")
+    csrf_token: str = Field(description="Send it as X-CSRF-Token with every request that changes data")
     expires_at: Moment
 
     @classmethod
@@ -139,15 +139,15 @@ class SessionResponse(ResponseBody):
 
 
 class OpenSession(ResponseBody):
-    """A browser in which the person is signed in."""
+    """A signed-in browser of the person."""
 
     session_id: str = Field(validation_alias="id")
-    is_current: bool = Field(description="Whether it is the session that asks")
+    is_current: bool = Field(description="Whether the request belongs to this session")
     created_at: Moment
-    last_seen_at: Moment = Field(description="To five minutes")
-    expires_at: Moment = Field(description="Unless it is used before")
-    address: str | None = Field(description="From where the sign-in came")
-    user_agent: str | None = Field(description="As the browser called itself at the sign-in; at most 300 characters")
+    last_seen_at: Moment = Field(description="Accurate to five minutes")
+    expires_at: Moment = Field(description="Extended by use")
+    address: str | None = Field(description="Network address at sign-in")
+    user_agent: str | None = Field(description="The browser's user agent at sign-in; at most 300 characters")
 
 
 class OpenSessionList(ResponseBody):
@@ -159,13 +159,13 @@ class OpenSessionList(ResponseBody):
 
 
 class SignedOut(ResponseBody):
-    """In how many browsers the person was signed in."""
+    """The number of signed-out browsers."""
 
     sessions: int
 
 
 class InvitationPreview(ResponseBody):
-    """What an invitation leads to."""
+    """The organization and role of an invitation."""
 
     organization_name: str
     email: str | None = Field(validation_alias=AliasPath("invitation", "email"))
@@ -193,7 +193,7 @@ class MemberList(ResponseBody):
 
 
 class MemberRoleBody(RequestBody):
-    """Another role."""
+    """The new role."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"role": "editor"}]})
 
@@ -201,7 +201,7 @@ class MemberRoleBody(RequestBody):
 
 
 class InvitationCreate(RequestBody):
-    """Somebody to invite."""
+    """An invitation to create."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"email": "grace@example.com", "role": "editor"}]}
@@ -212,7 +212,7 @@ class InvitationCreate(RequestBody):
 
 
 class InvitationResponse(ResponseBody):
-    """An invitation that is neither used nor expired."""
+    """An open invitation."""
 
     invitation_id: str = Field(validation_alias="id")
     email: str | None
@@ -220,25 +220,27 @@ class InvitationResponse(ResponseBody):
     invited_by: str | None
     created_at: Moment
     expires_at: Moment
-    made_by: MadeBy | None = Field(description="Whose rights bound it; null: made before makers were recorded")
+    made_by: MadeBy | None = Field(
+        description="The creator, whose rights bound the invitation; null: created before creators were recorded"
+    )
     role_now: Role | None = Field(
-        description="What it makes of its follower now: `role`, or less where its maker may give less; null: nothing,"
-        " since its maker has left the organization or may invite nobody any more"
+        description="The role granted now: `role`, or less if its creator may grant less; null: none, since its "
+        "creator has left the organization or may no longer invite"
     )
 
 
 class InvitationCreated(InvitationResponse):
-    """A new invitation with its link's secret, which is shown this once, if at all."""
+    """A new invitation with its link's secret, shown only once."""
 
     token: str | None = Field(
-        description="The link is /invite/#<token>; it is not stored and cannot be shown again. Null where it was"
-        " mailed: following it would tell others whether the address has an account"
+        description="The link is /invite/#<token>. The secret is not stored and not shown again. Null if it was "
+        "mailed, since following the link reveals whether the address has an account"
     )
-    is_mailed: bool = Field(description="Whether the link was sent to the address")
+    is_mailed: bool = Field(description="Whether the link was mailed")
 
     @classmethod
     def with_secret(cls, invited: Invited, *, is_mailed: bool) -> "InvitationCreated":
-        """Build the response; the secret of a mailed link is left out."""
+        """Build the response without the secret of a mailed link."""
         invitation = invited.invitation
         token = None if is_mailed else invited.secret.get_secret_value()
         return cls.from_model(invitation, role_now=invitation.role, token=token, is_mailed=is_mailed)
@@ -253,7 +255,7 @@ class InvitationList(ResponseBody):
 
 
 class AuditActor(ResponseBody):
-    """Who did it, as they were called then."""
+    """The actor with their name at that time."""
 
     kind: str
     id: str | None
@@ -261,7 +263,7 @@ class AuditActor(ResponseBody):
 
 
 class AuditEntryResponse(ResponseBody):
-    """One deed."""
+    """One action."""
 
     entry_id: str = Field(validation_alias="id")
     at: Moment
@@ -270,7 +272,7 @@ class AuditEntryResponse(ResponseBody):
     target: dict[str, str]
     address: str | None
     request_id: str | None
-    status: int = Field(description="What the call was answered with")
+    status: int = Field(description="HTTP status of the response")
 
 
 class AuditEntryList(ResponseBody):

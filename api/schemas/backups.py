@@ -1,4 +1,4 @@
-"""Wire shapes of backups and restores."""
+"""Response bodies of backups and restores."""
 
 from pydantic import Field
 
@@ -14,19 +14,20 @@ class BackupRows(ResponseBody):
 
 
 class BackupResponse(ResponseBody):
-    """One backup of the organization, or one restore into it."""
+    """A backup of the organization, or a restore into it."""
 
     backup_id: str = Field(validation_alias="id")
     kind: BackupKind
-    command: str = Field(description="What an operator called")
-    outcome: BackupOutcome = Field(description="interrupted: its process was killed, and left no archive")
+    command: str = Field(description="The operator's command")
+    outcome: BackupOutcome = Field(description="interrupted: the process was killed and left no archive")
     has_secrets: bool = Field(
-        validation_alias="is_whole", description="The archive is of everything, with access tokens and encrypted keys"
+        validation_alias="is_whole",
+        description="The archive contains all organizations, with access tokens and encrypted keys",
     )
     started_at: Moment
     finished_at: Moment | None
-    byte_size: int | None = Field(description="Of the archive; None where it holds other organizations too")
-    sha256: str | None = Field(description="The chained digest that `analytiq backup --check` goes by")
+    byte_size: int | None = Field(description="Size of the archive; null if it contains other organizations too")
+    sha256: str | None = Field(description="The chained digest for `analytiq backup --check`")
     contents: list[BackupRows] = Field(validation_alias="rows")
     error_code: str | None
     error_detail: str | None

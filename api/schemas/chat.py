@@ -1,4 +1,4 @@
-"""Wire shapes of conversations."""
+"""Request and response bodies of conversations."""
 
 from typing import Annotated, Any, Literal
 
@@ -20,14 +20,16 @@ from api.schemas.documents import FailureResponse
 from api.schemas.wire import NO_CONTROLS, NO_NUL, IsCurrent, Moment, RequestBody, ResponseBody, TextHash
 
 Title = Annotated[str, Field(max_length=200), NO_CONTROLS]
-Threshold = Annotated[float, Field(ge=0, le=1, description="The least relevance of a passage that the model is shown")]
-TopK = Annotated[int, Field(ge=1, le=50, description="Passages of the first search of an answer")]
+Threshold = Annotated[float, Field(ge=0, le=1, description="Minimum relevance of passages given to the model")]
+TopK = Annotated[int, Field(ge=1, le=50, description="Number of passages of an answer's first search")]
 Model = Annotated[str, Field(min_length=1, max_length=200), NO_CONTROLS]
-Budget = Annotated[int, Field(ge=1, description="Tokens of all answers together; beyond it questions answer 402")]
+Budget = Annotated[
+    int, Field(ge=1, description="Maximum tokens of all answers together; further questions are refused with 402")
+]
 
 
 class ChatThreadCreate(RequestBody):
-    """A conversation with knowledge bases. What is left out is the default's."""
+    """A conversation with knowledge bases. Omitted fields have the default value."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -48,14 +50,14 @@ class ChatThreadCreate(RequestBody):
 
     kb_ids: Annotated[list[str], Field(min_length=1, max_length=20)]
     title: Title = ""
-    model: Model | None = Field(None, description="A chat model; left out: the organization's default")
+    model: Model | None = Field(None, description="A chat model; default: the organization's default")
     score_threshold: Threshold | None = None
     top_k: TopK | None = None
-    searches_again: Annotated[bool, Field(description="The model may search further by itself")] = True
+    searches_again: Annotated[bool, Field(description="Whether the model may search again by itself")] = True
     token_budget: Budget | None = None
 
     def wanted(self) -> NewThread:
-        """As the library takes it."""
+        """Convert to the library's request."""
         return NewThread(
             kb_ids=tuple(self.kb_ids),
             title=self.title.strip(),
@@ -68,7 +70,7 @@ class ChatThreadCreate(RequestBody):
 
 
 class ChatThreadUpdate(RequestBody):
-    """What is left out stays; it holds for answers to come."""
+    """Changes for future answers. Omitted fields stay."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"title": "Contracts of 2026"}]})
 
@@ -81,7 +83,7 @@ class ChatThreadUpdate(RequestBody):
 
 
 class ChatQuestion(RequestBody):
-    """A question, in words."""
+    """A question."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"content": "How much notice is needed to end the agreement?"}]}
@@ -91,7 +93,7 @@ class ChatQuestion(RequestBody):
 
 
 class ChatUsageResponse(ResponseBody):
-    """Tokens, US dollars and SPUs; calls of models whose price is not known are not in `cost_usd`."""
+    """Tokens, US dollars and SPUs. `cost_usd` excludes calls of models without a known price."""
 
     calls: int
     prompt_tokens: int
@@ -103,7 +105,7 @@ class ChatUsageResponse(ResponseBody):
 
 
 class ChatThreadResponse(ResponseBody):
-    """A thread; `running_message_id` is the answer that is being given."""
+    """A thread; `running_message_id` is the running answer."""
 
     thread_id: str = Field(validation_alias="id")
     title: str
@@ -121,7 +123,7 @@ class ChatThreadResponse(ResponseBody):
 
 
 class ChatThreadList(ResponseBody):
-    """A page of threads, the one that was last written in first."""
+    """A page of threads, latest message first."""
 
     threads: list[ChatThreadResponse]
     total_count: int
@@ -129,7 +131,7 @@ class ChatThreadList(ResponseBody):
 
 
 class ChatPassageResponse(ResponseBody):
-    """What the model was shown: `text[start:end]` of the document's text; answers cite it as `[number]`."""
+    """A passage given to the model: `text[start:end]` of the document's text. Answers cite it as `[number]`."""
 
     number: int
     kb_id: str
@@ -147,15 +149,15 @@ class ChatPassageResponse(ResponseBody):
 
     @classmethod
     def from_passage(cls, passage: ShownPassage, texts: CurrentTexts) -> "ChatPassageResponse":
-        """Build the response; `texts` tells whether the document's text is still the same."""
+        """Build the response; `texts` tells whether the document's text is unchanged."""
         return cls.from_model(passage, is_current=texts.is_current(passage.document_id, passage.text_hash))
 
 
 class ChatCitationResponse(ResponseBody):
-    """What the answer rests on: `quote` is `text[start:end]` of the document's text, on `page`.
+    """Evidence of an answer: `quote` is `text[start:end]` of the document's text, on `page`.
 
-    A citation keeps its quote when the document is replaced; `is_current` is false from then on.
-    `marks`: where `[number]` stands in the answer, as [start, end) in characters.
+    A citation keeps its quote when the document is replaced; `is_current` is then false.
+    `marks`: the positions of `[number]` in the answer, as [start, end) in characters.
     """
 
     number: int
@@ -173,18 +175,18 @@ class ChatCitationResponse(ResponseBody):
 
     @classmethod
     def from_citation(cls, citation: ChatCitation, texts: CurrentTexts) -> "ChatCitationResponse":
-        """Build the response; `texts` tells whether the document's text is still the same."""
+        """Build the response; `texts` tells whether the document's text is unchanged."""
         return cls.from_model(citation, is_current=texts.is_current(citation.document_id, citation.text_hash))
 
 
 class ChatStepResponse(ResponseBody):
-    """What was done after `at` characters of the answer: a search that was asked for, or what it found (`numbers`)."""
+    """A step after `at` characters of the answer: a search request, or the found passages (`numbers`)."""
 
     kind: StepKind
     at: int
     call_id: str
     name: str
-    arguments: str = Field(description="JSON, as the model wrote it")
+    arguments: str = Field(description="JSON as written by the model")
     query: str
     numbers: list[int]
     notes: list[str]
@@ -192,28 +194,29 @@ class ChatStepResponse(ResponseBody):
 
 
 class ChatMessageResponse(ResponseBody):
-    """A question, or an answer with what it rests on."""
+    """A question, or an answer with its citations."""
 
     message_id: str = Field(validation_alias="id")
     thread_id: str
-    number: int = Field(description="From 1 within the thread")
+    number: int = Field(description="Number within the thread, from 1")
     role: ChatRole
     content: str
-    reasoning: str = Field(description="What the model thought before it answered: no part of the answer, never cited")
+    reasoning: str = Field(description="The model's reasoning before the answer: not part of the answer, never cited")
     state: AnswerState
     ended_by: AnswerEnd | None = Field(
-        description="Of an answer that is done: whether it is complete, was cut (`length`, `content_filter`), or is"
-        " empty; null in old answers"
+        description="Of a finished answer: complete, cut (`length`, `content_filter`) or empty; null in old answers"
     )
-    can_continue: bool = Field(description="The model may go on with it, where it is the thread's last message")
-    question: str = Field(description="Of an answer: what was searched for, worded so that it stands alone")
+    can_continue: bool = Field(description="Whether the model can continue the answer, as the thread's last message")
+    question: str = Field(description="Of an answer: the standalone search question")
     is_grounded: bool | None = Field(
-        description="The answer cites a passage; null for questions, and while it is given"
+        description="Whether the answer cites a passage; null for questions and running answers"
     )
     citations: list[ChatCitationResponse]
     passages: list[ChatPassageResponse]
     steps: list[ChatStepResponse]
-    has_erased_passages: bool = Field(description="It was made from a document that is deleted, and says nothing now")
+    has_erased_passages: bool = Field(
+        description="Whether the answer was emptied because a document among its sources was deleted"
+    )
     model: str | None
     usage: ChatUsageResponse
     error: FailureResponse | None
@@ -222,7 +225,7 @@ class ChatMessageResponse(ResponseBody):
 
     @classmethod
     def from_message(cls, message: ChatMessage, texts: CurrentTexts) -> "ChatMessageResponse":
-        """Build the response; `texts` tells which documents still have the text that was cited."""
+        """Build the response; `texts` tells which documents still have the cited text."""
         return cls.from_model(
             message,
             citations=[ChatCitationResponse.from_citation(item, texts) for item in message.citations],
@@ -239,7 +242,7 @@ class ChatMessageList(ResponseBody):
 
 
 class ChatAsked(ResponseBody):
-    """The question, and its answer, which has just begun: follow it at `events_path`, or get it until it is over."""
+    """The question and its running answer: follow it at `events_path`, or poll it."""
 
     question: ChatMessageResponse
     answer: ChatMessageResponse
@@ -247,15 +250,15 @@ class ChatAsked(ResponseBody):
 
 
 class ChatContinued(ResponseBody):
-    """The answer, which goes on: follow it at `events_path`, or get it until it is over."""
+    """The continued answer: follow it at `events_path`, or poll it."""
 
     answer: ChatMessageResponse
     events_path: str
-    last_event_id: str = Field(description="`Last-Event-ID` by which only what is added is told")
+    last_event_id: str = Field(description="Send it as `Last-Event-ID` to receive only the continuation")
 
 
 class ChatThreadDeleted(ResponseBody):
-    """It is gone."""
+    """The confirmation of a deleted thread."""
 
     message: Literal["Thread deleted"] = "Thread deleted"
 
@@ -267,13 +270,13 @@ class TokenEvent(ResponseBody):
 
 
 class ReasoningEvent(ResponseBody):
-    """`reasoning`: more of what the model thinks before it answers."""
+    """`reasoning`: the next piece of the model's reasoning."""
 
     text: str
 
 
 class ToolCallEvent(ResponseBody):
-    """`tool_call`: a search is made; `arguments` is JSON."""
+    """`tool_call`: a search request; `arguments` is JSON."""
 
     call_id: str
     name: str
@@ -281,7 +284,7 @@ class ToolCallEvent(ResponseBody):
 
 
 class PassagesEvent(ResponseBody):
-    """`passages`: what a search has found; `error` says why it found nothing, as the model was told."""
+    """`passages`: the passages found by a search, or the `error` reported to the model."""
 
     call_id: str
     query: str
@@ -291,14 +294,14 @@ class PassagesEvent(ResponseBody):
 
 
 class ErrorEvent(ResponseBody):
-    """`error`: why the answer ends before its end."""
+    """`error`: the reason for an interrupted answer."""
 
     code: str
     detail: str
 
 
 def event_data(event: Event, message: ChatMessage, texts: CurrentTexts) -> ResponseBody:
-    """The data of an event."""
+    """Return the data of an event."""
     match event.name:
         case EventName.TOKEN:
             return TokenEvent(text=event.text)

@@ -1,4 +1,4 @@
-"""Wire shapes of where texts go."""
+"""Response bodies of model providers as recipients of texts."""
 
 from pydantic import Field
 
@@ -6,20 +6,20 @@ from api.schemas.wire import ResponseBody
 
 
 class DestinationResponse(ResponseBody):
-    """Where the texts go that a model is shown."""
+    """The recipient of texts given to a model."""
 
     model: str
     litellm_provider: str = Field(description="`local`: the model of this process")
-    leaves_machine: bool = Field(description="False for the local model, and for a server on the machine itself")
+    leaves_machine: bool = Field(description="False for the local model and for a server on this machine")
     address: str | None = Field(
-        description="null for the local model, for the operator's address, and for providers at their own"
+        description="null for the local model, for the operator's server, and for the provider's default address"
     )
 
-    is_operators_server: bool = Field(description="The operator has named a server for all organizations")
+    is_operators_server: bool = Field(description="Whether the operator configured a server for all organizations")
 
 
 class DefaultModelsResponse(ResponseBody):
-    """The models that are used where nobody names one, and where their texts go."""
+    """The default models and the recipients of their input."""
 
-    embedding: DestinationResponse = Field(description="Of new knowledge bases that name no model")
+    embedding: DestinationResponse = Field(description="Default of new knowledge bases")
     chat: DestinationResponse | None = Field(description="null: no chat model is configured")

@@ -1,4 +1,4 @@
-"""Wire shapes of changes to many documents."""
+"""Request and response bodies of changes to many documents."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -17,33 +17,37 @@ from api.schemas.wire import NO_NUL, RequestBody, ResponseBody
 _PLACE = re.compile(r"(\d{1,15})-([0-9a-f]{24})", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-ANY_FILE_TYPE = "Any of these: as the file was read, and until then as it was declared"
+ANY_FILE_TYPE = "Any of these types: the detected one, or before extraction the declared one"
 
 DocumentIds = Annotated[list[str], Field(max_length=BATCH)]
 TagIds = Annotated[list[str], Field(max_length=100)]
 
 
 class DocumentMatch(RequestBody):
-    """Which documents, as in the list of documents: everything that is given has to fit; nothing given means all."""
+    """A selection of documents, as in the list of documents. All given criteria must match; none selects all
+    documents.
+    """
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name_search": "invoice"}]})
 
     name_search: Annotated[Annotated[str, NO_NUL] | None, Field(max_length=255)] = None
-    folder: Annotated[str | None, Field(max_length=LONGEST_PATH, description="In this folder and below it")] = None
-    tag_ids: TagIds = Field(default_factory=list, description="All must be on it")
-    state: list[DocumentState] = Field(default_factory=list[DocumentState], description="Any of these")
+    folder: Annotated[str | None, Field(max_length=LONGEST_PATH, description="In this folder and its subfolders")] = (
+        None
+    )
+    tag_ids: TagIds = Field(default_factory=list, description="With all of these tags")
+    state: list[DocumentState] = Field(default_factory=list[DocumentState], description="In any of these states")
     kb_id: Annotated[
         Annotated[str, NO_NUL] | None, Field(max_length=64, description="With a tag of this knowledge base")
     ] = None
     error_code: Annotated[
-        list[Annotated[str, NO_NUL]], Field(max_length=50, description="Why extraction failed: any of these")
+        list[Annotated[str, NO_NUL]], Field(max_length=50, description="With any of these codes of a failed extraction")
     ] = Field(default_factory=list[str])
     file_type: list[FileType] = Field(default_factory=list[FileType], description=ANY_FILE_TYPE)
     metadata_filter: dict[str, JsonValue] | None = None
 
 
 class DocumentsChange(RequestBody):
-    """What to change of which documents: `document_ids`, or what is `matching`."""
+    """A change, and its documents: `document_ids`, or a `matching` selection."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -54,34 +58,36 @@ class DocumentsChange(RequestBody):
 
     document_ids: DocumentIds | None = None
     matching: DocumentMatch | None = None
-    except_ids: Annotated[list[str], Field(max_length=10_000, description="Of what is matching, these stay")] = Field(
-        default_factory=list
+    except_ids: Annotated[list[str], Field(max_length=10_000, description="Documents excluded from `matching`")] = (
+        Field(default_factory=list)
     )
-    after: Annotated[str | None, Field(max_length=100, description="The `next` of the call before")] = None
+    after: Annotated[str | None, Field(max_length=100, description="The `next` value of the previous response")] = None
     add_tag_ids: TagIds = Field(default_factory=list)
     remove_tag_ids: TagIds = Field(default_factory=list)
     metadata: dict[str, JsonValue] | None = Field(
-        None, description="Values to set, key by key; null takes the key out. Other keys stay"
+        None, description="Values to set by key; null removes the key. Other keys stay"
     )
 
     def wanted(self, added: list[str], removed: list[str]) -> WantedChange:
-        """As the library takes it.
+        """Convert to the library's request.
 
         Raises:
-            InvalidInputError: nothing is to change, or a tag is to be put on and taken off.
+            InvalidInputError: the change is empty, or a tag is both added and removed.
         """
         both = set(added) & set(removed)
         if both:
-            raise InvalidInputError.of_field("remove_tag_ids", f"{min(both)!r} is to be added as well")
+            raise InvalidInputError.of_field(
+                "remove_tag_ids", f"Tag {min(both)!r} is also in add_tag_ids. Send it in one of them."
+            )
         if not added and not removed and not self.metadata:
-            raise InvalidInputError.of_field("add_tag_ids", "nothing is to change: say tags or metadata")
+            raise InvalidInputError.of_field("add_tag_ids", "Nothing to change. Send tags or metadata.")
         return WantedChange(tuple(added), tuple(removed), self.metadata)
 
     def place(self) -> Place | None:
-        """Where to go on.
+        """Return the position to continue from.
 
         Raises:
-            InvalidInputError: it is no `next`.
+            InvalidInputError: `after` is not a `next` value.
         """
         if self.after is None:
             return None
@@ -95,7 +101,7 @@ class DocumentsChange(RequestBody):
 
 
 class DocumentRefusal(ResponseBody):
-    """A document that stayed as it was."""
+    """A document excluded from the change by an error."""
 
     document_id: str
     document_name: str
@@ -103,18 +109,20 @@ class DocumentRefusal(ResponseBody):
 
 
 class DocumentsChanged(ResponseBody):
-    """What the call came to: it looks at 500 documents at most."""
+    """The result of the call, over at most 500 documents."""
 
     changed_ids: list[str] = Field(
-        validation_alias="changed", description="Those that are otherwise now; to undo it, send them"
+        validation_alias="changed", description="Ids of changed documents; send them to undo the change"
     )
-    unchanged_count: int = Field(description="Those that were so already")
+    unchanged_count: int = Field(description="Documents that needed no change")
     refused: list[DocumentRefusal]
-    next: str | None = Field(description="Send the same with this as `after` to go on; null at the end")
+    next: str | None = Field(
+        description="Send the request again with this value as `after` to continue; null at the end"
+    )
 
     @classmethod
     def from_batch(cls, batch: ChangedBatch) -> "DocumentsChanged":
-        """Build the response; `next` is the place as text."""
+        """Build the response, with the position as text in `next`."""
         place = batch.next
         if place is None:
             return cls.from_model(batch)

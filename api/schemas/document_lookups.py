@@ -1,4 +1,4 @@
-"""Wire shapes of lookups of many documents."""
+"""Request and response bodies of lookups of many documents."""
 
 import re
 from typing import Annotated
@@ -18,7 +18,7 @@ PathText = Annotated[str, Field(max_length=LONGEST_PATH)]
 
 
 class DocumentLookup(RequestBody):
-    """Paths to look up, or a folder: its documents and those of all folders below it."""
+    """Paths to look up, or a folder: its documents and those of all subfolders."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -28,25 +28,25 @@ class DocumentLookup(RequestBody):
     folder: PathText | None = None
     paths: Annotated[list[PathText] | None, Field(max_length=BATCH)] = None
     after: Annotated[str | None, NO_CONTROLS, Field(max_length=2 * LONGEST_PATH)] = Field(
-        None, description="The `next` of the call before"
+        None, description="The `next` value of the previous response"
     )
 
     def place(self) -> PathPlace | None:
-        """Return where the call before ended.
+        """Return the position after the previous response.
 
         Raises:
-            InvalidInputError: it is no `next`.
+            InvalidInputError: `after` is not a `next` value.
         """
         if self.after is None:
             return None
         matched = _PLACE.fullmatch(self.after)
         if matched is None:
-            raise InvalidInputError.of_field("after", "Must be the `next` of an answer.")
+            raise InvalidInputError.of_field("after", "Must be the `next` value of a response.")
         return PathPlace(matched[2], matched[1])
 
 
 class DocumentAtPath(ResponseBody):
-    """A document as a folder is compared with: its path, and the hash of its bytes."""
+    """A document with its path and the hash of its file."""
 
     document_id: str = Field(validation_alias="id")
     document_name: str = Field(description="The path")
@@ -58,20 +58,22 @@ class DocumentAtPath(ResponseBody):
 
 
 class DocumentsAtPaths(ResponseBody):
-    """Documents in the order of their paths, at most 1,000; several may have one path."""
+    """Documents by path, at most 1,000. Several documents may have the same path."""
 
     documents: list[DocumentAtPath]
-    next: str | None = Field(description="Send the same with this as `after` to go on; null at the end")
+    next: str | None = Field(
+        description="Send the request again with this value as `after` to continue; null at the end"
+    )
 
     @classmethod
     def from_batch(cls, found: LookedUp) -> "DocumentsAtPaths":
-        """Build the response; `next` is the place as text."""
+        """Build the response, with the position as text in `next`."""
         place = found.next
         return cls.from_model(found, next=None if place is None else f"{place.document_id}:{place.document_name}")
 
 
 class DocumentProgressQuery(RequestBody):
-    """Documents whose progress is asked for."""
+    """Documents to report the progress of."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"document_ids": ["507f1f77bcf86cd799439011"]}]}
@@ -81,6 +83,6 @@ class DocumentProgressQuery(RequestBody):
 
 
 class DocumentsProgress(ResponseBody):
-    """The progress of each document that exists, in any order."""
+    """The progress of each existing document, in any order."""
 
     documents: list[DocumentDetail]

@@ -1,4 +1,4 @@
-"""Wire shapes of documents."""
+"""Request and response bodies of documents."""
 
 import base64
 import binascii
@@ -16,7 +16,7 @@ from api.schemas.wire import NO_NUL, Moment, RequestBody, ResponseBody
 
 
 class FailureResponse(ResponseBody):
-    """Why something failed."""
+    """The reason for a failure."""
 
     code: str
     detail: str
@@ -25,12 +25,12 @@ class FailureResponse(ResponseBody):
 
 STATES = (
     "indexed, waiting, indexing, failed, empty (no text), waiting_for_quota, or waiting_for_provider: the provider"
-    " fails or asks to wait, and indexing goes on by itself once it answers"
+    " fails or asks to wait, and indexing continues once it responds"
 )
 
 
 class ProgressResponse(ResponseBody):
-    """How far a running job is."""
+    """The progress of a running job."""
 
     done: int
     total: int
@@ -38,16 +38,16 @@ class ProgressResponse(ResponseBody):
 
 
 class KnowledgeBaseStateResponse(ResponseBody):
-    """Whether the document can be found in one of its knowledge bases yet, and why not."""
+    """The document's indexing state in one of its knowledge bases."""
 
     kb_id: str
     name: str = Field(validation_alias="kb_name")
     state: str = Field(description=STATES)
-    is_searchable: bool = Field(description="true also while an older text is found until the new one is indexed")
+    is_searchable: bool = Field(description="Also true while searches find the former text")
     reason: str | None
     error: FailureResponse | None
     progress: ProgressResponse | None
-    waiting_since: Moment | None = Field(description="Since when it has been put off by its provider or a quota")
+    waiting_since: Moment | None = Field(description="Start of the wait for a provider or a quota")
     chunk_count: int
     indexed_at: Moment | None
 
@@ -56,8 +56,8 @@ class DocumentResponse(ResponseBody):
     """A document."""
 
     document_id: str = Field(validation_alias="id")
-    document_name: str = Field(description="With the folders that it was uploaded with: contracts/2024/acme.pdf")
-    origin: str | None = Field(description="The directory that it was ingested from, as `analytiq ingest` names it")
+    document_name: str = Field(description="The name with the folders of the upload: contracts/2024/acme.pdf")
+    origin: str | None = Field(description="The directory of `analytiq ingest`")
     state: str = Field(description="uploaded, extracting, extracted or failed")
     tag_ids: list[str]
     metadata: dict[str, JsonValue]
@@ -73,7 +73,7 @@ class DocumentResponse(ResponseBody):
 
 
 class DocumentDetail(DocumentResponse):
-    """A document and where it stands in each of its knowledge bases."""
+    """A document with its state in each of its knowledge bases."""
 
     knowledge_bases: list[KnowledgeBaseStateResponse]
 
@@ -82,7 +82,7 @@ class ListedDocumentResponse(DocumentResponse):
     """A document of a list."""
 
     knowledge_bases: list[KnowledgeBaseStateResponse] | None = Field(
-        description="Where it stands in each of its knowledge bases; null unless asked for by `include`"
+        description="The state in each of its knowledge bases; null unless requested by `include`"
     )
 
 
@@ -95,33 +95,33 @@ class DocumentList(ResponseBody):
 
 
 class FailureCountResponse(ResponseBody):
-    """Failed documents with the same error code."""
+    """The number of failed documents with an error code."""
 
     error_code: str = Field(validation_alias="code")
-    detail: str = Field(description="The sentence of one of them")
+    detail: str = Field(description="An example message")
     count: int
 
 
 class DocumentCountsResponse(ResponseBody):
-    """An organization's documents in numbers."""
+    """The organization's documents by state."""
 
     total: int
-    uploaded: int = Field(description="Waiting to be read")
+    uploaded: int = Field(description="Waiting for extraction")
     extracting: int
     extracted: int
-    failed: int = Field(description="Could not be read")
-    empty: int = Field(description="Read, without any text")
-    failures: list[FailureCountResponse] = Field(description="The failed ones by error code, most frequent first")
+    failed: int = Field(description="Extraction failed")
+    empty: int = Field(description="Extracted, without any text")
+    failures: list[FailureCountResponse] = Field(description="Failed documents by error code, most frequent first")
 
     @classmethod
     def from_counts(cls, counts: DocumentCounts) -> "DocumentCountsResponse":
-        """Build the response: one field for each state, and their sum."""
+        """Build the response with one field for each state, and the total."""
         states = {state.value: counts.states.get(state, 0) for state in DocumentState}
         return cls.from_model(counts, **states, total=sum(states.values()))
 
 
 class DocumentsRetry(RequestBody):
-    """Failed documents to retry: those that fit everything that is given, or `all` of the organization."""
+    """Failed documents to retry: those that match all given criteria, or `all` of the organization."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"error_code": "limit_exceeded"}]})
 
@@ -130,10 +130,10 @@ class DocumentsRetry(RequestBody):
     all: bool = False
 
     def query(self) -> RetryQuery:
-        """As the library takes it.
+        """Convert to the library's request.
 
         Raises:
-            InvalidInputError: nothing is named, and not `all` either; or both.
+            InvalidInputError: neither criteria nor `all` are given, or both.
         """
         is_narrowed = bool(self.error_code or self.kb_id)
         if is_narrowed == self.all:
@@ -144,13 +144,13 @@ class DocumentsRetry(RequestBody):
 
 
 class DocumentsRetried(ResponseBody):
-    """How many documents are tried again."""
+    """The number of retried documents."""
 
     retried: int
 
 
 class DocumentUpdate(RequestBody):
-    """What to change; what is left out stays. `metadata` is replaced as a whole."""
+    """Fields to change; omitted fields stay. `metadata` is replaced as a whole."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -162,30 +162,30 @@ class DocumentUpdate(RequestBody):
     metadata: dict[str, JsonValue] | None = None
 
 
-MERGE = "Add tags and metadata to those of a document that exists, instead of keeping or replacing them"
-ORIGIN = "The directory that the files are ingested from, with its machine: kept with documents that have none"
+MERGE = "Add tags and metadata to those of an existing document, instead of keeping or replacing them"
+ORIGIN = "The source directory of the files, with its machine: stored with documents without an origin"
 
 
 class DocumentUpload(RequestBody):
-    """One file of a JSON upload."""
+    """A file of a JSON upload."""
 
-    name: str | None = Field(None, description="Without folders; not needed with `path`")
-    path: str | None = Field(None, description="The name with folders, relative: contracts/2024/acme.pdf")
+    name: str | None = Field(None, description="Name without folders; not needed with `path`")
+    path: str | None = Field(None, description="Relative path: contracts/2024/acme.pdf")
     content: str = Field(description="The file's bytes in base64")
     tag_ids: Annotated[list[str] | None, Field(max_length=100)] = None
     metadata: dict[str, JsonValue] | None = None
     content_type: Annotated[str | None, Field(max_length=200)] = None
 
     def decoded(self, field: str) -> bytes:
-        """The file's bytes.
+        """Decode the file's bytes.
 
         Raises:
-            InvalidInputError: `content` is no base64.
+            InvalidInputError: `content` is not base64.
         """
         try:
             return base64.b64decode(self.content, validate=True)
         except (binascii.Error, ValueError) as error:
-            raise InvalidInputError.of_field(field, f"not base64: {error}") from error
+            raise InvalidInputError.of_field(field, f"Not base64: {error}.") from error
 
 
 class DocumentUploads(RequestBody):
@@ -211,14 +211,14 @@ class DocumentUploads(RequestBody):
 
 
 class UploadError(ResponseBody):
-    """Why a file was not taken."""
+    """The reason for a failed file."""
 
     code: str
     detail: str
 
 
 class UploadedDocument(ResponseBody):
-    """What became of one file: `outcome` is created, returned (it was there already), replaced, or failed."""
+    """The result for a file: `outcome` is created, returned (existing document), replaced or failed."""
 
     file_name: str
     outcome: str
@@ -228,7 +228,7 @@ class UploadedDocument(ResponseBody):
 
 
 class UploadAnswer(ResponseBody):
-    """What became of each file, in the order sent."""
+    """The results for all files, in the order sent."""
 
     documents: list[UploadedDocument]
     created: int
@@ -248,12 +248,12 @@ class TextPageResponse(ResponseBody):
 
 
 class DocumentTextResponse(ResponseBody):
-    """Extracted text by page."""
+    """The extracted text by page."""
 
     document_id: str
     document_name: str
     page_count: int
-    text_hash: str | None = Field(description="Changes whenever the text, and so any offset, may have changed")
+    text_hash: str | None = Field(description="Hash of the text's version; offsets are valid for the same hash only")
     pages: list[TextPageResponse]
 
 
@@ -261,14 +261,14 @@ _FILTER = TypeAdapter(dict[str, JsonValue])
 
 
 def filter_in_query(text: str) -> dict[str, JsonValue]:
-    """A filter that stands in a query as JSON.
+    """Parse a JSON filter in a query parameter.
 
     Raises:
-        InvalidInputError: it is no JSON object.
+        InvalidInputError: the value is not a JSON object.
     """
     try:
         return _FILTER.validate_python(from_json(text, allow_inf_nan=False))
     except ValueError as error:
         raise InvalidInputError.of_field(
-            "metadata_filter", 'a filter is a JSON object, such as {"customer": "Acme"}'
+            "metadata_filter", 'Must be a JSON object, such as {"customer": "Acme"}.'
         ) from error

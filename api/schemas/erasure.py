@@ -1,4 +1,4 @@
-"""Wire shapes of erasures and retention."""
+"""Request and response bodies of erasures and retention."""
 
 from typing import Annotated, Literal
 
@@ -14,13 +14,13 @@ Id = Annotated[Annotated[str, NO_NUL], Field(min_length=1, max_length=64)]
 
 
 class ErasureCreate(RequestBody):
-    """What to erase: documents that fit everything that is given, or cached embeddings."""
+    """Data to erase: documents that match all given criteria, or cached embeddings."""
 
     model_config = ConfigDict(
         extra="forbid",
         json_schema_extra={
             "examples": [
-                {"kind": "documents", "metadata": {"uploader": "anna"}, "reason": "asked for by Anna", "dry_run": True},
+                {"kind": "documents", "metadata": {"uploader": "anna"}, "reason": "requested by Anna", "dry_run": True},
                 {"kind": "cache", "dry_run": True},
             ]
         },
@@ -28,27 +28,27 @@ class ErasureCreate(RequestBody):
 
     kind: Literal["documents", "cache"]
     document_ids: list[Id] = Field(default_factory=list[Id], max_length=1000)
-    tag_ids: list[Id] = Field(default_factory=list[Id], max_length=100, description="Documents with all of these")
-    name_contains: Text | None = Field(default=None, description="Literally; case does not count")
+    tag_ids: list[Id] = Field(default_factory=list[Id], max_length=100, description="With all of these tags")
+    name_contains: Text | None = Field(default=None, description="Part of the name, case-insensitive")
     metadata: dict[Text, JsonValue] = Field(
-        default_factory=dict[Text, JsonValue], max_length=20, description="Documents with all of these values"
+        default_factory=dict[Text, JsonValue], max_length=20, description="With all of these values"
     )
     uploaded_before: Time | None = None
     includes_shared: bool = Field(
-        default=False, description="For the cache: also embeddings that others may use and the organization paid for"
+        default=False, description="Of the cache: also erase shared embeddings that the organization paid for"
     )
-    reason: Text | None = Field(default=None, description="Kept in the report")
-    dry_run: bool = Field(default=False, description="Only count what would go")
+    reason: Text | None = Field(default=None, description="Stored in the report")
+    dry_run: bool = Field(default=False, description="Count the data without erasing it")
 
     def selection(self) -> DocumentSelection:
-        """Which documents.
+        """Return the selection of documents.
 
         Raises:
-            InvalidInputError: a name of a metadata field is none.
+            InvalidInputError: a metadata field has an invalid name.
         """
         for name in self.metadata:
             if name.startswith("$") or "." in name:
-                raise InvalidInputError.of_field(f"metadata.{name}", "a name has no dot, and does not begin with $")
+                raise InvalidInputError.of_field(f"metadata.{name}", "Must not contain a dot or begin with $.")
         return DocumentSelection(
             document_ids=tuple(self.document_ids),
             tag_ids=tuple(self.tag_ids),
@@ -59,14 +59,14 @@ class ErasureCreate(RequestBody):
 
 
 class ErasureFailure(ResponseBody):
-    """Why it cannot go on."""
+    """The reason for an interrupted erasure."""
 
     code: str
     detail: str
 
 
 class ErasureResponse(ResponseBody):
-    """An erasure, and its report."""
+    """An erasure with its report."""
 
     erasure_id: str = Field(validation_alias="id")
     kind: ErasureKind
@@ -74,10 +74,11 @@ class ErasureResponse(ResponseBody):
     dry_run: bool = Field(validation_alias="is_dry_run")
     requested_by: str
     reason: str | None
-    documents: int = Field(description="How many documents went, or would go")
-    counts: dict[str, int] = Field(description="Rows that went, or would go, by collection")
+    documents: int = Field(description="Number of documents erased, or to be erased")
+    counts: dict[str, int] = Field(description="Number of rows erased, or to be erased, by collection")
     left: dict[str, int] | None = Field(
-        description="Rows that the last look found; an erasure that is done found none. Null before the first look"
+        description="Rows found by the last verification; a finished erasure has none. Null before the first "
+        "verification"
     )
     error: ErasureFailure | None
     requested_at: Moment
@@ -93,7 +94,7 @@ class ErasureList(ResponseBody):
 
 
 class RetentionSettings(RequestBody):
-    """How long documents are kept after the upload of their file; null: until somebody deletes them."""
+    """Retention period of documents after their upload; null: unlimited."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"document_days": 365}]})
 
@@ -101,6 +102,6 @@ class RetentionSettings(RequestBody):
 
 
 class RetentionAnswer(ResponseBody):
-    """How long documents are kept."""
+    """The retention period of documents."""
 
     document_days: int | None

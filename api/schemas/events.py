@@ -1,4 +1,4 @@
-"""Wire shapes of what watchers of an organization are told."""
+"""Data of the events of an organization."""
 
 from typing import Literal
 
@@ -15,32 +15,32 @@ from api.schemas.wire import ResponseBody
 
 
 class DocumentEvent(DocumentDetail):
-    """A document as it is now; `extraction` counts pages while they are read."""
+    """A document's current state; `extraction` counts extracted pages."""
 
     extraction: ProgressResponse | None
 
 
 class GoneEvent(ResponseBody):
-    """Something that is there no longer."""
+    """A deleted object."""
 
     id: str
 
 
 class ReadyEvent(ResponseBody):
-    """How the connection begins, or what is to be done when changes may have been missed."""
+    """The start of the connection, or a reset after possibly missed changes."""
 
     action: Literal["none", "read_anew"]
 
 
 class ClosedEvent(ResponseBody):
-    """Why nothing more is told."""
+    """The reason for the end of the stream."""
 
     code: str = Field(description="As in problem details: `unauthenticated`, `access_denied` or `not_found`")
     detail: str
 
 
 def event_data(event: Event, *, max_attempts: int) -> ResponseBody:
-    """What is sent with an event."""
+    """Return the data of an event."""
     match event.content:
         case StandingDocument() as standing:
             return DocumentEvent.from_model(standing.document, standing)

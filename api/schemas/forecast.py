@@ -1,4 +1,4 @@
-"""Wire shapes of cost forecasts."""
+"""Request and response bodies of cost forecasts."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ CENT_PARTS = 8
 
 
 class ForecastBody(RequestBody):
-    """A knowledge base as it might be made; the defaults are those of making one."""
+    """A planned knowledge base, with the defaults of a new one."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -37,12 +37,12 @@ class ForecastBody(RequestBody):
     chunker_type: str = "recursive"
     chunk_size: Annotated[int, Field(ge=1, le=8192, description="Tokens")] = 512
     chunk_overlap: Annotated[
-        int, Field(ge=0, le=4096, description="Tokens; left out: 128, at most a quarter of chunk_size")
+        int, Field(ge=0, le=4096, description="Tokens; default: 128, at most a quarter of chunk_size")
     ] = 128
     embedding_model: Annotated[str, Field(min_length=1, max_length=200), NO_CONTROLS] | None = None
 
     def wanted(self, tag_ids: list[str]) -> ForecastRequest:
-        """As the library takes it."""
+        """Convert to the library's request."""
         is_given = "chunk_overlap" in self.model_fields_set
         return ForecastRequest(
             tag_ids=tuple(tag_ids),
@@ -54,7 +54,7 @@ class ForecastBody(RequestBody):
 
 
 class Range(ResponseBody):
-    """A number, and where it probably lies (19 times of 20) where it is estimated; else all three are the same."""
+    """A number with its 95 % interval if estimated; else all three are equal."""
 
     value: int
     low: int
@@ -68,7 +68,7 @@ class Range(ResponseBody):
 
 
 class PriceRange(ResponseBody):
-    """US dollars, and where they probably lie."""
+    """US dollars with their 95 % interval."""
 
     value: float
     low: float
@@ -82,7 +82,7 @@ class PriceRange(ResponseBody):
 
 
 class UnknownDocumentItem(ResponseBody):
-    """A document whose text is not known."""
+    """A document without a known text."""
 
     document_id: str
     document_name: str
@@ -93,37 +93,37 @@ _ESTIMATES = ("chunks", "tokens", "cached_chunks", "spus")
 
 
 class ForecastAnswer(ResponseBody):
-    """What indexing would need now. Nothing was embedded or charged."""
+    """The present cost of indexing. Nothing was embedded or charged."""
 
     embedding_model: str
     document_count: int = Field(
         validation_alias="documents",
-        description="Documents with one of the tags whose text is known: the numbers are theirs",
+        description="Documents with one of the tags and a known text, the basis of the numbers",
     )
     unknown_document_count: int = Field(
         validation_alias="unknown_documents",
-        description="Documents with one of the tags whose text is not extracted yet, or cannot be: not in the numbers",
+        description="Documents with one of the tags that are not extracted yet or failed; excluded from the numbers",
     )
     unknown_documents: list[UnknownDocumentItem] = Field(
-        validation_alias="named_unknown", description="The first of these"
+        validation_alias="named_unknown", description="The first of the excluded documents"
     )
     chunks: Range
     tokens: Range = Field(description="cl100k tokens of all chunks, overlaps counted twice")
-    cached_chunks: Range = Field(description="Chunks whose embeddings are in the cache, and cost nothing")
-    cached_share: float | None = Field(description="Of all chunks, from 0 to 1; null where there is none")
+    cached_chunks: Range = Field(description="Chunks with cached embeddings, free of charge")
+    cached_share: float | None = Field(description="Share of cached chunks, 0 to 1; null without chunks")
     spus: Range = Field(description="Embeddings to pay for: chunks that are not cached, each text once")
     price_usd: PriceRange | None = Field(
-        description="What the provider asks for these by its list price, where that is known; 0 for local models"
+        description="The provider's list price for these embeddings, if known; 0 for local models"
     )
-    is_cache_known: bool = Field(description="False: the cache could not be asked, so that all is taken to be new")
-    is_estimated: bool = Field(description="Whether only a sample was read, and the numbers are extrapolated by length")
+    is_cache_known: bool = Field(description="False: the cache was unavailable, so all chunks are assumed to be new")
+    is_estimated: bool = Field(description="Whether the numbers are extrapolated by length from a sample")
     sampled_documents: int
     sampled_characters: int
-    texts_go_to: DestinationResponse = Field(description="Where the texts of all chunks that are not cached are sent")
+    texts_go_to: DestinationResponse = Field(description="The recipient of the texts of all chunks that are not cached")
 
     @classmethod
     def from_forecast(cls, forecast: Forecast, destination: Destination) -> "ForecastAnswer":
-        """Build the response; estimates are rounded, and priced where the price is known."""
+        """Build the response with rounded estimates, and prices if known."""
         chunks, cached = forecast.chunks, forecast.cached_chunks
         price = None if forecast.token_usd is None else PriceRange.from_tokens(forecast.spu_tokens, forecast.token_usd)
         ranges = {name: Range.from_estimate(getattr(forecast, name)) for name in _ESTIMATES}

@@ -1,4 +1,4 @@
-"""Wire shapes of jobs, and of what is told of a document's."""
+"""Request and response bodies of jobs and of a document's job log."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ from api.schemas.wire import NO_NUL, Moment, RequestBody, ResponseBody
 
 
 class TaskState(StrEnum):
-    """The states of tasks; a job that is done has no row, so SUCCESS is told of attempts and documents only."""
+    """States of a task. Finished jobs are not kept, so SUCCESS applies to attempts and documents only."""
 
     PENDING = "PENDING"
     RUNNING = "RUNNING"
@@ -38,34 +38,34 @@ WaitsFor = Literal["provider", "quota"]
 
 
 class JobResponse(ResponseBody):
-    """A job that waits, runs, or was given up (dead)."""
+    """A waiting, running or failed (dead) job."""
 
     job_id: str = Field(validation_alias="id")
     kind: JobKind
     state: JobState
     task_state: TaskState
-    priority: int = Field(description="Smaller is sooner")
-    attempt: int = Field(description="How often it was tried; being told to wait by a provider does not count")
+    priority: int = Field(description="Smaller values run first")
+    attempt: int = Field(description="Number of attempts, excluding those put off by a provider")
     max_attempts: int
     kb_id: str | None
     document_id: str | None
     generation_id: str | None
     progress: ProgressResponse | None
-    error: FailureResponse | None = Field(description="Of the last attempt that failed")
+    error: FailureResponse | None = Field(description="Error of the last failed attempt")
     is_cancel_wanted: bool
     waits_for: WaitsFor | None = Field(
-        description="provider: it goes on by itself once the provider of its model answers; quota: once there are SPUs"
+        description="provider: continues once the model's provider responds; quota: continues once SPUs are available"
     )
-    waiting_since: Moment | None = Field(description="Since when it has been put off by these")
-    worker: str | None = Field(description="The process that has it; operators find it by `analytiq workers list`")
-    run_at: Moment = Field(description="When it is, or was, due")
+    waiting_since: Moment | None = Field(description="Start of this wait")
+    worker: str | None = Field(description="The worker process; operators find it with `analytiq workers list`")
+    run_at: Moment = Field(description="Due time")
     created_at: Moment
     updated_at: Moment
     request_id: str | None
 
     @classmethod
     def from_job(cls, job: Job, *, max_attempts: int, **values: object) -> Self:
-        """Build the response; `values` are the fields that a job does not have."""
+        """Build the response; `values` are additional fields."""
         return cls.from_model(
             job,
             job.subject,
@@ -78,14 +78,14 @@ class JobResponse(ResponseBody):
 
 
 class AttemptResponse(ResponseBody):
-    """An attempt that has ended.
+    """A finished attempt.
 
-    `outcome`: done, failed (the document or run failed for good), retried (to be tried again), dead, or cancelled.
+    `outcome`: done, failed (document or run failed for good), retried (another attempt follows), dead, or cancelled.
     """
 
     job_id: str
     kind: JobKind
-    task_state: TaskState = Field(description="SUCCESS or FAILURE, of this attempt")
+    task_state: TaskState = Field(description="SUCCESS or FAILURE of this attempt")
     outcome: AttemptOutcome
     attempt: int
     kb_id: str | None
@@ -105,9 +105,9 @@ class AttemptResponse(ResponseBody):
 
 
 class JobDetail(JobResponse):
-    """A job, where its last attempt failed, and what became of the attempts so far, latest first."""
+    """A job with its attempts, latest first, and the place of its last failure."""
 
-    stack: str | None = Field(description="Where the last attempt failed: files as they lie in their packages")
+    stack: str | None = Field(description="Stack trace of the last failure, with paths relative to their packages")
     attempts: list[AttemptResponse]
 
     @classmethod
@@ -129,7 +129,7 @@ def _waits_for(job: Job) -> WaitsFor | None:
 
 
 class ListedJobResponse(JobResponse):
-    """A job of a list; names are null unless `include` asks for them, and where what they name is gone."""
+    """A job of a list. Names are null unless requested by `include`, and if the object was deleted."""
 
     document_name: str | None
     kb_name: str | None
@@ -140,7 +140,7 @@ class JobList(ResponseBody):
 
     jobs: list[ListedJobResponse]
     total_count: int = Field(description=f"Counted up to {MOST_COUNTED:,}")
-    total_count_is_at_least: bool = Field(description="There are more than `total_count`")
+    total_count_is_at_least: bool = Field(description="Whether there are more jobs than `total_count`")
     skip: int
 
     @classmethod
@@ -163,7 +163,7 @@ ErrorCode = Annotated[Annotated[str, NO_NUL], Field(min_length=1, max_length=100
 
 
 class JobReplay(RequestBody):
-    """Which dead jobs to run again: those that fit everything that is given, or `all` of the organization."""
+    """Dead jobs to replay: those that match all given criteria, or `all` of the organization."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"kind": "sync", "error_code": "provider_refused"}]}
@@ -176,18 +176,18 @@ class JobReplay(RequestBody):
     all: bool = False
 
     def query(self) -> JobQuery:
-        """What is meant.
+        """Return the selection of jobs.
 
         Raises:
-            InvalidInputError: nothing is named, and not `all` either; or both.
+            InvalidInputError: neither criteria nor `all` are given, or both.
         """
         is_narrowed = any((self.kind, self.kb_id, self.document_id, self.error_code))
         if not is_narrowed and not self.all:
             raise InvalidInputError.of_field(
-                "all", 'name which jobs are meant, or send {"all": true} for every one of the organization'
+                "all", 'Name criteria, or send {"all": true} for all jobs of the organization.'
             )
         if is_narrowed and self.all:
-            raise InvalidInputError.of_field("all", "it contradicts the other fields; leave it out, or them")
+            raise InvalidInputError.of_field("all", "Cannot be combined with other fields. Send either.")
         return JobQuery(
             kinds=(self.kind,) if self.kind else (),
             kb_id=self.kb_id,
@@ -197,18 +197,18 @@ class JobReplay(RequestBody):
 
 
 class JobCancel(JobReplay):
-    """Which waiting or running jobs to stop: those that fit everything that is given, or `all` of the organization."""
+    """Waiting or running jobs to cancel: those that match all given criteria, or `all` of the organization."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"kind": "sync", "state": "available"}, {"all": True}]}
     )
 
     state: Literal[JobState.AVAILABLE, JobState.RUNNING] | None = Field(
-        None, description="Only those that wait (available), or only those that run"
+        None, description="Waiting (available) or running jobs only"
     )
 
     def query(self) -> JobQuery:
-        """What is meant.
+        """Return the selection of jobs.
 
         Raises:
             InvalidInputError: see `JobReplay.query`.
@@ -217,14 +217,14 @@ class JobCancel(JobReplay):
 
 
 class CancelAnswer(ResponseBody):
-    """How many waiting jobs are given up now, and how many running ones stop within seconds."""
+    """The number of waiting jobs that are dead now, and of running jobs that stop within seconds."""
 
     cancelled: int
     stopping: int
 
 
 class KindCountsResponse(ResponseBody):
-    """How many jobs of a kind wait, run, or were given up."""
+    """The number of waiting, running and dead jobs of a kind."""
 
     kind: JobKind
     waiting: int
@@ -233,7 +233,7 @@ class KindCountsResponse(ResponseBody):
 
 
 class JobCounts(ResponseBody):
-    """The queue in numbers, of this organization; kinds of which there is no job are left out."""
+    """The organization's jobs by kind; kinds without jobs are omitted."""
 
     kinds: list[KindCountsResponse]
     waiting: int
@@ -242,7 +242,7 @@ class JobCounts(ResponseBody):
 
     @classmethod
     def from_counts(cls, counts: Sequence[KindCounts]) -> "JobCounts":
-        """Build the response, with the sums over all kinds."""
+        """Build the response with the totals over all kinds."""
         return cls.from_model(
             kinds=counts,
             waiting=sum(item.waiting for item in counts),
@@ -255,24 +255,24 @@ class JobErrorResponse(ResponseBody):
     """Dead jobs with the same error."""
 
     error_code: str = Field(validation_alias="code")
-    detail: str = Field(description="What one of them says; others may name other files")
+    detail: str = Field(description="The message of one of the jobs; others may name other files")
     count: int
 
 
 class JobErrors(ResponseBody):
-    """All dead jobs that match, by error; most frequent first."""
+    """All matching dead jobs by error, most frequent first."""
 
     errors: list[JobErrorResponse]
 
 
 class ReplayAnswer(ResponseBody):
-    """How many dead jobs are waiting again."""
+    """The number of replayed jobs."""
 
     replayed: int
 
 
 class DocumentLogResponse(ResponseBody):
-    """Attempts at a document's jobs, latest first, and its jobs that still wait or run."""
+    """Attempts of a document's jobs, latest first, and its unfinished jobs."""
 
     document_id: str
     attempts: list[AttemptResponse]
@@ -293,19 +293,19 @@ class DocumentLogResponse(ResponseBody):
 
 
 class DocumentStatus(ResponseBody):
-    """A document as one task: SUCCESS once it can be found in each of its knowledge bases."""
+    """A document as one task: SUCCESS once all its knowledge bases find it."""
 
     document_id: str
     status: TaskState
 
     @classmethod
     def of(cls, document: Document, jobs: Sequence[Job], states: Sequence[KnowledgeBaseState]) -> "DocumentStatus":
-        """From the document, its jobs, and its state in each of its knowledge bases."""
+        """Build the response from the document, its jobs, and its state in each of its knowledge bases."""
         return cls(document_id=document.id, status=_status(document, jobs, states))
 
 
 def _status(document: Document, jobs: Sequence[Job], states: Sequence[KnowledgeBaseState]) -> TaskState:
-    """What is unfinished goes before what failed: a failure is told when nothing more is to come."""
+    """Return the state of unfinished work, else of failures: a failure shows once nothing else is pending."""
     if document.state is not DocumentState.EXTRACTED:
         extraction = next((TASK_STATE_OF_JOB[job.state] for job in jobs if job.kind is JobKind.EXTRACT), None)
         if extraction is not None:

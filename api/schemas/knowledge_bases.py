@@ -1,4 +1,4 @@
-"""Wire shapes of knowledge bases (seed: "API Design")."""
+"""Request and response bodies of knowledge bases."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -19,8 +19,8 @@ Neighbors = Annotated[int, Field(ge=0, le=5)]
 
 def _refuse_change(_: Any) -> None:
     raise ValueError(
-        "cannot be changed after creation; create a new knowledge base with the same tags: its documents are"
-        " indexed with cached embeddings where possible"
+        "Cannot be changed after creation. Create a new knowledge base with the same tags; cached embeddings are"
+        " reused where possible."
     )
 
 
@@ -28,7 +28,7 @@ Immutable = Annotated[SkipJsonSchema[None], BeforeValidator(_refuse_change)]
 
 
 class KnowledgeBaseCreate(RequestBody):
-    """A knowledge base to make; `embedding_model` left out means the organization's default."""
+    """A knowledge base to create. The default of `embedding_model` is the organization's."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -54,13 +54,13 @@ class KnowledgeBaseCreate(RequestBody):
     chunker_type: str = "recursive"
     chunk_size: Annotated[int, Field(ge=1, le=8192, description="Tokens")] = 512
     chunk_overlap: Annotated[
-        int, Field(ge=0, le=4096, description="Tokens; left out: 128, at most a quarter of chunk_size")
+        int, Field(ge=0, le=4096, description="Tokens; default: 128, at most a quarter of chunk_size")
     ] = 128
     embedding_model: Annotated[str, Field(min_length=1, max_length=200), NO_CONTROLS] | None = None
     coalesce_neighbors: Neighbors = 0
 
     def wanted(self, tag_ids: list[str]) -> NewKnowledgeBase:
-        """As the library takes it."""
+        """Convert to the library's request."""
         return NewKnowledgeBase(
             name=self.name,
             description=self.description,
@@ -73,14 +73,14 @@ class KnowledgeBaseCreate(RequestBody):
         )
 
     def _overlap(self) -> int:
-        """The default fits small chunks too: nobody is told off for a field that they left out."""
+        """Return the overlap; its default also fits small chunks, so an omitted field never causes an error."""
         if "chunk_overlap" in self.model_fields_set:
             return self.chunk_overlap
         return min(self.chunk_overlap, self.chunk_size // 4)
 
 
 class KnowledgeBaseUpdate(RequestBody):
-    """What to change; what is left out stays. Chunking and embedding settings cannot be changed."""
+    """Fields to change; omitted fields stay. Chunking and embedding settings cannot be changed."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -112,27 +112,27 @@ class KnowledgeBaseResponse(ResponseBody):
     embedding_model: str
     embedding_dimensions: int
     coalesce_neighbors: int
-    vector_store: str = Field(description="who finds its chunks: `local`, or `mongodb`'s own search")
-    status: str = Field(description="`indexing` until the first indexing has ended, then `active`; or `error`")
+    vector_store: str = Field(description="Retrieval backend: `local`, or MongoDB's search (`mongodb`)")
+    status: str = Field(description="`indexing` until the first indexing is finished, then `active`; or `error`")
     health: KnowledgeBaseHealth = Field(
-        description="`complete`: every document is searchable. `indexing`: some are in progress. `incomplete`: some"
-        " failed. `failed`: all failed, or the knowledge base did"
+        description="`complete`: every document is searchable. `indexing`: some are in progress. `incomplete`: "
+        "some failed. `failed`: all failed, or the knowledge base did"
     )
     keyword_index: Literal["ready", "building", "off"] | None = Field(
-        description="`building`: keyword search does not find the latest documents yet, and `degraded` says so; as the"
-        " process that answers has it. Null in events",
+        description="State in the responding process. `building`: keyword search misses the latest documents, and "
+        "`degraded` says so. Null in events",
     )
-    document_count: int = Field(description="Documents that are searchable")
+    document_count: int = Field(description="Searchable documents")
     failed_document_count: int = Field(
         validation_alias=AliasPath("members", "failed"),
-        description="Documents with its tags that could not be read or indexed; list them by `state` and `kb_id`",
+        description="Documents with its tags whose extraction or indexing failed; list them by `state` and `kb_id`",
     )
     waiting_document_count: int = Field(
-        description="Documents with its tags that are to be read or indexed; counted up to 10,000"
+        description="Documents with its tags that wait for extraction or indexing; counted up to 10,000"
     )
     empty_document_count: int = Field(
         validation_alias=AliasPath("members", "empty"),
-        description="Documents with its tags that were read and have no text",
+        description="Documents with its tags without any text",
     )
     chunk_count: int
     last_indexed_at: Moment | None
@@ -141,33 +141,35 @@ class KnowledgeBaseResponse(ResponseBody):
 
     @classmethod
     def from_standing(cls, standing: StandingKnowledgeBase, **values: object) -> Self:
-        """Build the response; `values` are the fields that the standing does not have."""
+        """Build the response; `values` are additional fields."""
         return cls.from_model(standing.knowledge_base, standing, **{"keyword_index": None, **values})
 
 
 class MadeKnowledgeBaseResponse(KnowledgeBaseResponse):
-    """A knowledge base that was just made, with what becomes of its documents' texts."""
+    """A new knowledge base with the recipient of its texts."""
 
-    texts_go_to: DestinationResponse = Field(description="Where the texts of its documents and questions are sent")
+    texts_go_to: DestinationResponse = Field(description="The recipient of the texts of its documents and questions")
 
 
 class ListedKnowledgeBaseResponse(KnowledgeBaseResponse):
-    """A knowledge base in a list, with what there is to do for it; of all of the page, 10,000 jobs are counted."""
+    """A knowledge base in a list with its job counts; at most 10,000 jobs a page are counted."""
 
-    unfinished_jobs: int = Field(validation_alias=AliasPath("work", "unfinished"), description="Jobs that wait or run")
+    unfinished_jobs: int = Field(
+        validation_alias=AliasPath("work", "unfinished"), description="Waiting and running jobs"
+    )
     given_up_jobs: int = Field(
         validation_alias=AliasPath("work", "given_up"),
-        description="Jobs that need attention: replay them once the cause is gone",
+        description="Failed (dead) jobs: remove the cause, then replay them",
     )
     given_up_reason: str | None = Field(
-        validation_alias=AliasPath("work", "reason"), description="Why one of these was given up"
+        validation_alias=AliasPath("work", "reason"), description="The reason of one of the failed jobs"
     )
     jobs_waiting_for_provider: int = Field(
         validation_alias=AliasPath("work", "waiting_for_provider"),
-        description="Unfinished jobs that wait for the model's provider; they go on by themselves once it answers",
+        description="Unfinished jobs that wait for the model's provider and continue once it responds",
     )
     provider_reason: str | None = Field(
-        validation_alias=AliasPath("work", "provider_reason"), description="Why one of these waits"
+        validation_alias=AliasPath("work", "provider_reason"), description="The reason of one of the waiting jobs"
     )
 
 
@@ -180,13 +182,13 @@ class KnowledgeBaseList(ResponseBody):
 
 
 class KnowledgeBaseDeleted(ResponseBody):
-    """The seed's answer to a deletion."""
+    """The confirmation of a deleted knowledge base."""
 
     message: str = "Knowledge base deleted successfully"
 
 
 class IndexedDocumentResponse(ResponseBody):
-    """A document as a knowledge base lists it."""
+    """An indexed document of a knowledge base."""
 
     document_id: str
     document_name: str
@@ -203,16 +205,16 @@ class IndexedDocumentList(ResponseBody):
 
 
 class ChunkResponse(ResponseBody):
-    """A chunk that is indexed now."""
+    """An indexed chunk."""
 
-    chunk_id: str = Field(description="Names it until its document is indexed anew")
+    chunk_id: str = Field(description="Valid until its document is indexed again")
     document_id: str
     document_name: str
-    chunk_index: int = Field(description="Its number within the document, from 0")
+    chunk_index: int = Field(description="Number within the document, from 0")
     first_page: int
     last_page: int
     token_count: int
-    start: int = Field(description="Where it begins in the document's text, in characters")
+    start: int = Field(description="Offset in the document's text, in characters")
     end: int
     text: str = Field(validation_alias="chunk_text")
 

@@ -1,4 +1,4 @@
-"""Wire shapes of providers of models; none of them ever holds a key that was stored."""
+"""Request and response bodies of model providers. No response contains a stored key."""
 
 from typing import Annotated, Literal, Self
 
@@ -14,7 +14,7 @@ ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1
 
 
 class LlmProviderPut(RequestBody):
-    """A key to store, in the place of the one that is there."""
+    """A key to store, replacing the present one."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"api_key": "sk-an-example-key-that-opens-nothing"}]}
@@ -22,44 +22,46 @@ class LlmProviderPut(RequestBody):
 
     api_key: Annotated[
         Annotated[SecretStr, Field(min_length=1, max_length=LONGEST_KEY)] | None,
-        Field(description="Stored encrypted; no answer ever holds it. Left out for a server that asks for none"),
+        Field(description="Stored encrypted, never returned. Omit it for a server without authentication"),
     ] = None
     api_base: Annotated[
         Address | None,
-        Field(description="Address of a server of your own that speaks OpenAI's protocol, or of Azure's resource"),
+        Field(description="Address of your own OpenAI-compatible server, or of the Azure resource"),
     ] = None
 
     @model_validator(mode="after")
     def _has_key_or_address(self) -> Self:
         if self.api_key is None and self.api_base is None:
-            raise ValueError("api_key: it may be left out only with the api_base of a server that asks for none")
+            raise ValueError(
+                "Send api_key. It can be omitted only with the api_base of a server without authentication."
+            )
         return self
 
     @property
     def key(self) -> SecretStr:
-        """The key to store."""
+        """Return the key to store."""
         return self.api_key or SecretStr(NO_KEY)
 
 
 class LlmProviderTest(RequestBody):
-    """What to try."""
+    """A model to test."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"model": "text-embedding-3-small"}]})
 
     model: Annotated[
-        ModelName | None, Field(description="An embedding model of the provider; its usual one, if left out")
+        ModelName | None, Field(description="An embedding model of the provider; default: its usual one")
     ] = None
 
 
 class LlmProviderResponse(ResponseBody):
-    """A provider that the organization can use."""
+    """A provider available to the organization."""
 
-    litellm_provider: str = Field(description="As LiteLLM names it")
+    litellm_provider: str = Field(description="LiteLLM's name of the provider")
     source: Literal["organization", "platform"] = Field(
-        description="Whose key is used: the organization's own, or the platform's default"
+        description="Owner of the key in use: the organization, or the platform as the default"
     )
     key_hint: str | None = Field(description="The last four characters of the organization's own key")
-    is_readable: bool = Field(description="False where the key has to be stored again: the secret key has changed")
+    is_readable: bool = Field(description="False: the server's secret key has changed; store the key again")
     api_base: str | None
     created_at: Moment
     updated_at: Moment
@@ -74,17 +76,17 @@ class LlmProviderList(ResponseBody):
     """A page of providers."""
 
     llm_providers: list[LlmProviderResponse]
-    total_count: int = Field(description="How many there are in all")
+    total_count: int = Field(description="Number of providers on all pages")
     skip: int
 
 
 class LlmProviderTestResponse(ResponseBody):
-    """What one call to the provider came to."""
+    """The result of one call to the provider."""
 
     litellm_provider: str
     model: str
     is_working: bool
-    dimensions: int | None = Field(description="Of the vector that came back")
+    dimensions: int | None = Field(description="Dimensions of the returned vector")
     milliseconds: int
-    code: str | None = Field(description="The error's, where it does not work")
-    detail: str = Field(description="What happened, in a sentence")
+    code: str | None = Field(description="Error code of a failed call")
+    detail: str = Field(description="The result as a sentence")

@@ -1,4 +1,4 @@
-"""Places on pages over the wire."""
+"""Response bodies of positions on pages."""
 
 from analytiq.models.boxes import Box
 from analytiq.retrieval.places.service import PlacedPage
@@ -6,7 +6,7 @@ from api.schemas.wire import ResponseBody
 
 
 class BoxResponse(ResponseBody):
-    """A rectangle in fractions (0 to 1) of the page as it is shown, turned as its rotation says."""
+    """A rectangle in fractions (0 to 1) of the displayed page, after its rotation."""
 
     left: float
     top: float
@@ -15,7 +15,7 @@ class BoxResponse(ResponseBody):
 
     @classmethod
     def from_box(cls, box: Box) -> "BoxResponse":
-        """Round the box; a side is its place and its length."""
+        """Round the box, given by position and size."""
         return cls(
             left=round(box.left, 5),
             top=round(box.top, 5),
@@ -25,7 +25,7 @@ class BoxResponse(ResponseBody):
 
 
 class PlacedPageResponse(ResponseBody):
-    """One of the passage's pages; `reason` says why it has no boxes."""
+    """A page of the passage; `reason` explains missing boxes."""
 
     page_number: int
     boxes: list[BoxResponse]
@@ -38,7 +38,7 @@ class PlacedPageResponse(ResponseBody):
 
 
 class PassagePlace(ResponseBody):
-    """Where the characters [start, end) of a document's text stand."""
+    """The position of the characters [start, end) of a document's text."""
 
     document_id: str
     start: int

@@ -1,4 +1,4 @@
-"""Wire shapes of declared metadata."""
+"""Request and response bodies of declared metadata fields."""
 
 from pydantic import ConfigDict, Field
 
@@ -7,28 +7,27 @@ from api.schemas.wire import RequestBody, ResponseBody
 
 
 class MetadataFieldsDeclaration(RequestBody):
-    """All fields that are to be declared."""
+    """The complete set of fields to declare."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"fields": {"year": "number", "due": "date"}}]}
     )
 
-    fields: dict[str, FieldType] = Field(description="Key of the metadata → type of its values, or of each in a list")
+    fields: dict[str, FieldType] = Field(description="Metadata key → type of its value, or of each value in a list")
     on_misfit: MisfitPolicy = Field(
         MisfitPolicy.REFUSE,
-        description="Where documents have values of another type: refuse to declare, naming documents, or remove the"
-        " values from their metadata",
+        description="Existing values of another type: refuse the declaration and name documents, or remove the values",
     )
 
 
 class MetadataFieldsResponse(ResponseBody):
-    """The declared fields, by name."""
+    """The declared fields by name."""
 
     fields: dict[str, FieldType] = Field(validation_alias="types")
 
 
 class MetadataFieldsAnswer(MetadataFieldsResponse):
-    """The declared fields, and what declaring them did."""
+    """The declared fields and the effects of the declaration."""
 
-    documents_rewritten: int = Field(description="Documents whose metadata was written anew")
-    values_removed: int = Field(description="Values of another type that were removed from them")
+    documents_rewritten: int = Field(description="Documents with rewritten metadata")
+    values_removed: int = Field(description="Removed values of another type")

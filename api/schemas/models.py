@@ -1,4 +1,4 @@
-"""Wire shapes of models."""
+"""Response bodies of models."""
 
 from pydantic import Field
 
@@ -7,13 +7,13 @@ from api.schemas.wire import ResponseBody
 
 
 class ModelResponse(ResponseBody):
-    """A model that the organization can ask; what is null is not known."""
+    """A model available to the organization; null means unknown."""
 
-    model: str = Field(description="The name that it is asked by")
+    model: str = Field(description="The model's name in requests")
     litellm_provider: str
-    kind: ModelKind = Field(description="`unknown` of a server's models: its list does not tell")
+    kind: ModelKind = Field(description="`unknown` for models of a server, whose list has no kinds")
     source: ModelSource = Field(
-        description="LiteLLM's `table`, a `server` of the organization's own, or `local` in this process"
+        description="LiteLLM's `table`, an own `server` of the organization, or `local` in this process"
     )
     supports_tools: bool | None
     supports_structured_output: bool | None
@@ -30,7 +30,7 @@ class ModelList(ResponseBody):
     models: list[ModelResponse]
     total_count: int
     skip: int
-    unreachable: dict[str, str] = Field(description="Provider → why the models of its server are not in the list")
+    unreachable: dict[str, str] = Field(description="Provider → reason for its server's models missing from the list")
     default_chat_model: str | None = Field(
-        description="The model of chats and prompts that name none; null: none is configured, and they must name one"
+        description="Default of chats and prompts; null: none is configured, so they must name a model"
     )

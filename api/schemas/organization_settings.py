@@ -1,4 +1,4 @@
-"""Wire shapes of what an organization sets for itself, and of what it stores."""
+"""Request and response bodies of an organization's settings and storage."""
 
 from typing import Annotated
 
@@ -18,7 +18,7 @@ Language = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z_]{1,30}$"
 
 
 class ModelLimitBody(RequestBody):
-    """Limits of one model; null: as for the organization's other models."""
+    """Limits of one model; null: the limit of the organization's other models."""
 
     model: ModelName
     requests_per_minute: PerMinute | None = None
@@ -26,15 +26,17 @@ class ModelLimitBody(RequestBody):
 
 
 class RateLimitsBody(RequestBody):
-    """Limits of the organization's own, none above the server's; null: the server's."""
+    """The organization's own limits, at most the server's; null: the server's limit."""
 
-    requests_per_minute: PerMinute | None = Field(None, description="Of calls to each model")
-    tokens_per_minute: PerMinute | None = Field(None, description="Sent to each model")
-    documents_per_minute: PerMinute | None = Field(None, description="That each knowledge base begins to index")
+    requests_per_minute: PerMinute | None = Field(None, description="Calls to each model")
+    tokens_per_minute: PerMinute | None = Field(None, description="Tokens sent to each model")
+    documents_per_minute: PerMinute | None = Field(
+        None, description="Documents that each knowledge base starts to index"
+    )
     models: list[ModelLimitBody] = Field(default_factory=list[ModelLimitBody], max_length=MOST_MODELS)
 
     def stored(self) -> OwnRateLimits:
-        """As the library takes them."""
+        """Convert to the library's request."""
         return OwnRateLimits(
             requests_per_minute=self.requests_per_minute,
             tokens_per_minute=self.tokens_per_minute,
@@ -44,7 +46,7 @@ class RateLimitsBody(RequestBody):
 
 
 class OrganizationSettingsUpdate(RequestBody):
-    """What the organization sets for itself; what is left out stays, null is as the server says."""
+    """Settings to change. Omitted fields stay; null resets to the server's value."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -65,10 +67,10 @@ class OrganizationSettingsUpdate(RequestBody):
     ocr_languages: list[Language] | None = Field(
         None,
         max_length=MOST_OCR_LANGUAGES,
-        description="Tesseract's codes, the most frequent language first; one of `available_ocr_languages`. Counts from"
-        " the next extraction on",
+        description="Tesseract codes from `available_ocr_languages`, most frequent language first. Effective from "
+        "the next extraction on",
     )
-    rate_limits: RateLimitsBody | None = Field(None, description="Replaces all of them; counts within seconds")
+    rate_limits: RateLimitsBody | None = Field(None, description="Replaces all limits; effective within seconds")
 
 
 class ModelLimitResponse(ResponseBody):
@@ -80,7 +82,7 @@ class ModelLimitResponse(ResponseBody):
 
 
 class RateLimitsResponse(ResponseBody):
-    """What is let through in any 60 seconds; null: nothing is said."""
+    """Limits for any 60 seconds; null: not set."""
 
     requests_per_minute: int | None
     tokens_per_minute: int | None
@@ -106,17 +108,17 @@ class RateLimitsResponse(ResponseBody):
 
 
 class ServerSettingsResponse(ResponseBody):
-    """What counts where the organization says nothing; of limits, what it may not exceed."""
+    """The server's values: defaults, and maximums of limits."""
 
     ocr_languages: list[str]
     rate_limits: RateLimitsResponse
 
 
 class OrganizationSettingsResponse(ResponseBody):
-    """What the organization sets for itself, and what it may choose from."""
+    """The organization's settings and the available choices."""
 
     ocr_languages: list[str] | None = Field(description="null: the server's")
-    available_ocr_languages: list[str] = Field(description="Whose data is installed wherever documents are read")
+    available_ocr_languages: list[str] = Field(description="Languages installed on all workers that extract documents")
     rate_limits: RateLimitsResponse
     server: ServerSettingsResponse
 
@@ -134,7 +136,7 @@ class OrganizationSettingsResponse(ResponseBody):
 
 
 class StorageAnswer(ResponseBody):
-    """How much the organization may store, and stores: the files that were uploaded last, of all documents."""
+    """The storage quota and its use: the latest files of all documents."""
 
     max_bytes: int | None = Field(description="null: unlimited")
     used_bytes: int = Field(validation_alias=AliasPath("used", "stored_bytes"))

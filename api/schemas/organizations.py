@@ -1,4 +1,4 @@
-"""Wire shapes of organizations and access tokens."""
+"""Request and response bodies of organizations and access tokens."""
 
 from typing import Annotated
 
@@ -17,11 +17,11 @@ class OrganizationResponse(ResponseBody):
 
     organization_id: str = Field(validation_alias="id")
     name: str
-    cache_scope: CacheScope = Field(description="Whom it shares embeddings with now")
-    may_share_cache: bool = Field(description="Whether the operator allows organizations to share embeddings")
+    cache_scope: CacheScope = Field(description="Whether cached embeddings are shared now")
+    may_share_cache: bool = Field(description="Whether the operator allows organizations to share cached embeddings")
     created_at: Moment
-    permission: Permission = Field(description="What whoever asks may do here; each includes those before it")
-    permission_needed: dict[str, Permission] = Field(description="What each operation of an organization needs")
+    permission: Permission = Field(description="The caller's permission; each includes those before it")
+    permission_needed: dict[str, Permission] = Field(description="The permission required by each operation")
 
     @classmethod
     def from_organization(
@@ -38,7 +38,7 @@ class OrganizationResponse(ResponseBody):
 
 
 class OrganizationUpdate(RequestBody):
-    """Settings to change; what is left out stays."""
+    """Settings to change. Omitted fields stay."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"name": "Acme", "cache_scope": "organization"}]}
@@ -49,16 +49,16 @@ class OrganizationUpdate(RequestBody):
     )
     cache_scope: CacheScope | None = Field(
         None,
-        description="`organization`, the default: embeddings are shared with nobody. `global`: they are shared with all"
-        " organizations that share theirs, so that a text that another has embedded costs nothing; whoever shares can"
-        " tell, by price or time, whether another organization has a certain text. Therefore `global` is refused (409,"
-        " `global_cache_not_allowed`) unless the operator sets ANALYTIQ_EMBEDDING__ALLOW_GLOBAL_CACHE. Counts from the"
-        " next call on",
+        description="`organization` (default): cached embeddings are private. `global`: they are shared with all "
+        "other sharing organizations, so a text embedded by one of them is free. By price or response "
+        "time, a sharing organization can detect whether another has a certain text. Therefore "
+        "`global` is refused (409, `global_cache_not_allowed`) unless the operator sets "
+        "ANALYTIQ_EMBEDDING__ALLOW_GLOBAL_CACHE. Effective from the next call on",
     )
 
 
 class AccessTokenCreate(RequestBody):
-    """An access token to make."""
+    """An access token to create."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"name": "nightly import", "scope": "write"}]}
@@ -66,13 +66,13 @@ class AccessTokenCreate(RequestBody):
 
     name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), NO_CONTROLS]
     scope: TokenScope = Field(
-        TokenScope.ADMIN, description="`read`, `write`, or `admin`: everything, which only an owner may give"
+        TokenScope.ADMIN, description="`read`, `write` or `admin`; only owners may create tokens with `admin`"
     )
     expires_at: Time | None = None
 
 
 class AccessTokenResponse(ResponseBody):
-    """An access token, without its secret."""
+    """An access token without its secret."""
 
     token_id: str = Field(validation_alias="id")
     name: str
@@ -81,17 +81,19 @@ class AccessTokenResponse(ResponseBody):
     expires_at: Moment | None
     revoked_at: Moment | None
     last_used_at: Moment | None
-    made_by: MadeBy | None = Field(description="Whose rights bound it; null: made before makers were recorded")
+    made_by: MadeBy | None = Field(
+        description="The creator, whose rights bound the token; null: created before creators were recorded"
+    )
     permission: Permission | None = Field(
-        description="What it allows now: what its scope says, or less where its maker may do less; null: nothing, since"
-        " it is revoked or expired, or its maker has left the organization"
+        description="The present permission: the scope's, or less if its creator has less; null: none, since the "
+        "token is revoked or expired, or its creator has left the organization"
     )
 
 
 class AccessTokenCreated(AccessTokenResponse):
-    """A new access token with its secret, which is shown this once."""
+    """A new access token with its secret, shown only once."""
 
-    token: str = Field(description="Keep it: it is not stored and cannot be shown again")
+    token: str = Field(description="Save the secret: it is not stored and not shown again")
 
     @classmethod
     def with_secret(cls, issued: IssuedToken, permission: Permission | None) -> "AccessTokenCreated":

@@ -1,4 +1,4 @@
-"""Wire shapes of runs of prompts, and of their results."""
+"""Request and response bodies of prompt runs and results."""
 
 import json
 from typing import Annotated, Self
@@ -14,11 +14,11 @@ from analytiq.models.text import CurrentTexts
 from api.schemas.documents import FailureResponse
 from api.schemas.wire import NO_NUL, IsCurrent, Moment, RequestBody, ResponseBody, TextHash
 
-Answer = Annotated[JsonValue, Field(description="An object where the version has a schema, else a text")]
+Answer = Annotated[JsonValue, Field(description="An object if the version has a schema, else a text")]
 
 
 class PromptRunCreate(RequestBody):
-    """What to run a prompt on: documents, or a text that is none."""
+    """The input of a run: documents, or a text."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -32,27 +32,29 @@ class PromptRunCreate(RequestBody):
 
     document_ids: Annotated[list[str], Field(max_length=MOST_DOCUMENTS)] = Field(default_factory=list[str])
     text: Annotated[str, Field(min_length=1, max_length=1_000_000), NO_NUL] | None = None
-    version: Annotated[int | None, Field(ge=1, le=2**31, description="Of the prompt; the latest, if left out")] = None
+    version: Annotated[int | None, Field(ge=1, le=2**31, description="Version of the prompt; default: the latest")] = (
+        None
+    )
 
     def subject(self) -> RunSubject:
-        """As the library takes it."""
+        """Convert to the library's request."""
         return RunSubject(document_ids=tuple(self.document_ids), text=self.text)
 
 
 class RunUsageResponse(ResponseBody):
-    """What a run has used so far, of all its attempts."""
+    """The usage of a run so far, over all attempts."""
 
     model_calls: int
     prompt_tokens: int
     completion_tokens: int
     cost_usd: float = Field(description="By LiteLLM's prices")
-    unpriced_calls: int = Field(description="Calls of models whose price is not known: not in `cost_usd`")
+    unpriced_calls: int = Field(description="Calls of models without a known price, excluded from `cost_usd`")
     searches: int
     spus: int
 
 
 class RunPassageResponse(ResponseBody):
-    """A passage that the model saw; `number` is what it cites by: `[3]`."""
+    """A passage given to the model, cited by its `number`: `[3]`."""
 
     number: int
     kb_id: str
@@ -70,12 +72,12 @@ class RunPassageResponse(ResponseBody):
 
     @classmethod
     def from_passage(cls, passage: ShownPassage, texts: CurrentTexts) -> "RunPassageResponse":
-        """Build the response; `texts` tells whether the document's text is still the same."""
+        """Build the response; `texts` tells whether the document's text is unchanged."""
         return cls.from_model(passage, is_current=texts.is_current(passage.document_id, passage.text_hash))
 
 
 class RunToolCallResponse(ResponseBody):
-    """A tool call as the model wrote it."""
+    """A tool call as written by the model."""
 
     id: str
     name: str
@@ -83,67 +85,72 @@ class RunToolCallResponse(ResponseBody):
 
 
 class RunStepResponse(ResponseBody):
-    """One step. `text`: what the model said, or was told."""
+    """A step. `text`: the model's output, or its input."""
 
     kind: StepKind
     text: str
-    reasoning: str = Field(description="What the model thought before it answered: no part of the answer")
+    reasoning: str = Field(description="The model's reasoning before the answer: not part of the answer")
     at: Moment
     milliseconds: int
     tool_calls: list[RunToolCallResponse]
-    is_forced: bool = Field(description="The model was to answer, and was offered no tool")
+    is_forced: bool = Field(description="Whether the model had to answer without tools")
     finish_reason: str | None
     prompt_tokens: int
     completion_tokens: int
     cost_usd: float | None
     call_id: str | None
     tool_name: str | None
-    error: str | None = Field(description="A code, where the tool did nothing")
+    error: str | None = Field(description="Error code of a failed tool call")
     passages: list[RunPassageResponse]
     spus: int
 
     @classmethod
     def from_step(cls, step: RunStep, texts: CurrentTexts) -> "RunStepResponse":
-        """Build the response; a tool's error is shown as the model was told."""
+        """Build the response, with a tool's error as reported to the model."""
         passages = [RunPassageResponse.from_passage(passage, texts) for passage in step.passages]
         text = result_text(step) if step.kind is StepKind.TOOL and step.error is not None else step.text
         return cls.from_model(step, text=text, passages=passages)
 
 
 class PromptRunResponse(ResponseBody):
-    """A run, without its steps."""
+    """A run without its steps."""
 
     run_id: str = Field(validation_alias="id")
     prompt_id: str
     version: int
-    document_id: str | None = Field(description="Null: it was run on a text")
-    is_automatic: bool = Field(description="It ran by itself: a document with one of the prompt's tags was read")
+    document_id: str | None = Field(description="null: the input was a text")
+    is_automatic: bool = Field(
+        description="Whether the run started automatically, after extraction of a document with one of the "
+        "prompt's tags"
+    )
     status: RunStatus
     model: str | None
     answer: Answer
     usage: RunUsageResponse
     warnings: list[str]
     error: FailureResponse | None
-    has_erased_passages: bool = Field(description="Passages of documents that were deleted since are gone from it")
+    has_erased_passages: bool = Field(
+        description="Whether passages of documents deleted since were removed from the run"
+    )
     created_at: Moment
     started_at: Moment | None
     ended_at: Moment | None
 
     @classmethod
     def from_run(cls, run: PromptRun, **values: object) -> Self:
-        """Build the response; `values` are the fields that a run does not have as they are."""
+        """Build the response; `values` are fields to convert or add."""
         return cls.from_model(run, answer=_answer(run.answer, is_structured=run.is_structured), **values)
 
 
 class PromptRunDetail(PromptRunResponse):
-    """A run with every step, and the text that it was run on."""
+    """A run with all steps and its input text."""
 
     input_text: str | None
     steps: list[RunStepResponse]
 
     @classmethod
     def with_steps(cls, run: PromptRun, texts: CurrentTexts) -> "PromptRunDetail":
-        """Build the response with every step."""
+        """Build the response with all steps."""
         return cls.from_run(run, steps=[RunStepResponse.from_step(step, texts) for step in run.steps])
 
 
@@ -152,7 +159,7 @@ def _answer(stored: str | None, *, is_structured: bool) -> JsonValue:
 
 
 class PromptRunsStarted(ResponseBody):
-    """Runs that jobs make; look at each by its id."""
+    """Runs started as background jobs; poll each by its id."""
 
     runs: list[PromptRunResponse]
 
@@ -161,28 +168,28 @@ class PromptRunList(ResponseBody):
     """A page of runs."""
 
     runs: list[PromptRunResponse]
-    total_count: int = Field(description="How many match in all")
+    total_count: int = Field(description="Number of matches on all pages")
     skip: int
 
 
 class PromptResultUpdate(RequestBody):
-    """An answer as a person has it, or that it is right."""
+    """An edited answer, or its verification."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"is_verified": True}, {"is_verified": False}]}
     )
 
     answer: Annotated[
-        JsonValue, Field(description="Follows the version's schema, or is a text where it has none; left out: it stays")
+        JsonValue, Field(description="An object by the version's schema, or a text without one; default: unchanged")
     ] = None
-    is_verified: bool | None = Field(None, description="Left out: it stays, and an edited answer is not verified")
+    is_verified: bool | None = Field(None, description="Default: unchanged, but false for an edited answer")
     run_id: str | None = Field(
-        None, max_length=64, description="Of the result that was looked at; 409 where another run has replaced it"
+        None, max_length=64, description="Run of the displayed result; 409 if another run has replaced it"
     )
 
 
 class EarlierAnswerResponse(ResponseBody):
-    """An answer that a person had edited or verified, before a later run replaced it."""
+    """An edited or verified answer from before the latest run."""
 
     answer: Answer
     run_id: str
@@ -192,7 +199,7 @@ class EarlierAnswerResponse(ResponseBody):
 
 
 class PromptResultResponse(ResponseBody):
-    """The answer that counts, of one version for one document."""
+    """The current answer of a version for a document."""
 
     prompt_id: str
     version: int
@@ -210,7 +217,7 @@ class PromptResultResponse(ResponseBody):
 
     @classmethod
     def from_result(cls, result: PromptResult, texts: CurrentTexts) -> "PromptResultResponse":
-        """Build the response; `texts` tells whether the document's text is still the same."""
+        """Build the response; `texts` tells whether the document's text is unchanged."""
         earlier = [
             EarlierAnswerResponse.from_model(item, answer=_answer(item.answer, is_structured=item.is_structured))
             for item in result.earlier
@@ -223,5 +230,5 @@ class PromptResultList(ResponseBody):
     """A page of results."""
 
     results: list[PromptResultResponse]
-    total_count: int = Field(description="How many match in all")
+    total_count: int = Field(description="Number of matches on all pages")
     skip: int

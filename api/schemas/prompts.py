@@ -1,4 +1,4 @@
-"""Wire shapes of prompts."""
+"""Request and response bodies of prompts."""
 
 import json
 from typing import Annotated, Any, Self
@@ -18,24 +18,24 @@ PromptText = Annotated[str, Field(min_length=1, max_length=100_000, description=
 ModelChoice = Annotated[ModelName | None, Field(description="A chat model; null: the organization's default")]
 SchemaChoice = Annotated[
     dict[str, JsonValue] | None,
-    Field(description="A JSON schema of an object that answers follow; null: answers are texts"),
+    Field(description="JSON schema of the answer, an object; null: the answer is a text"),
 ]
 TagChoice = Annotated[
-    list[str], Field(max_length=100, description="It runs by itself on documents with one of these tags")
+    list[str], Field(max_length=100, description="Run automatically on documents with one of these tags")
 ]
-KbChoice = Annotated[str | None, Field(max_length=64, description="The knowledge base that the model may search")]
+KbChoice = Annotated[str | None, Field(max_length=64, description="The knowledge base available to the model")]
 FilterChoice = Annotated[
     dict[str, JsonValue] | None,
-    Field(description="Narrows every search, as in a search's `metadata_filter`; the model can only narrow it further"),
+    Field(description="Filter of every search, as in `metadata_filter` of a search; the model can only narrow it"),
 ]
 Temperature = Annotated[float | None, Field(ge=0, le=2)]
-AnswerTokens = Annotated[int | None, Field(ge=1, le=1_000_000, description="Of one answer of the model")]
-Iterations = Annotated[int, Field(ge=1, le=20, description="Rounds of the model; the last one has to answer")]
-TokenBudget = Annotated[int | None, Field(ge=100, le=100_000_000, description="Of a run: tokens asked and answered")]
-SpuBudget = Annotated[int | None, Field(ge=0, le=1_000_000, description="Of a run: SPUs of its searches")]
-RunsOnExisting = Annotated[
-    bool, Field(description="Also run it on the documents with its tags that are there already; it costs")
+AnswerTokens = Annotated[int | None, Field(ge=1, le=1_000_000, description="Maximum tokens of one model response")]
+Iterations = Annotated[int, Field(ge=1, le=20, description="Maximum rounds of the model; the last one must answer")]
+TokenBudget = Annotated[
+    int | None, Field(ge=100, le=100_000_000, description="Maximum input and output tokens of a run")
 ]
+SpuBudget = Annotated[int | None, Field(ge=0, le=1_000_000, description="Maximum SPUs of a run's searches")]
+RunsOnExisting = Annotated[bool, Field(description="Also run on existing documents with the tags, at their cost")]
 
 _SCHEMA_EXAMPLE: dict[str, JsonValue] = {
     "type": "object",
@@ -47,7 +47,7 @@ _STORED_AS_JSON = ("answer_schema", "metadata_filter")
 
 
 class PromptCreate(RequestBody):
-    """A prompt to make."""
+    """A prompt to create."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -83,10 +83,10 @@ class PromptCreate(RequestBody):
     runs_on_existing: RunsOnExisting = True
 
     def configuration(self, tag_ids: list[str]) -> PromptConfiguration:
-        """As the library takes it.
+        """Convert to the library's request.
 
         Args:
-            tag_ids: its tags, known to exist.
+            tag_ids: ids of existing tags.
 
         Raises:
             InvalidInputError: the schema or the filter is wrong; names the place.
@@ -96,7 +96,7 @@ class PromptCreate(RequestBody):
 
 
 class PromptUpdate(RequestBody):
-    """What to change; what is left out stays, and null takes away. All but a name makes a further version."""
+    """Fields to change. Omitted fields stay, null removes. All changes but a rename create a new version."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -118,13 +118,13 @@ class PromptUpdate(RequestBody):
     runs_on_existing: RunsOnExisting = True
 
     def changes(self) -> dict[str, Any]:
-        """The fields of the configuration that were sent, as they are stored.
+        """Return the sent fields of the configuration as stored.
 
         Raises:
             InvalidInputError: the schema or the filter is wrong; names the place.
         """
         sent = self.model_dump(include=self.model_fields_set - {"name", "runs_on_existing"})
-        # These have no null to be set to.
+        # These fields do not accept null.
         always = ("text", "tag_ids", "max_iterations")
         return _as_stored({name: value for name, value in sent.items() if value is not None or name not in always})
 
@@ -140,7 +140,7 @@ def _as_stored(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 class PromptVersionResponse(ResponseBody):
-    """One version of a prompt; it never changes."""
+    """An immutable version of a prompt."""
 
     prompt_id: str
     version: int
@@ -159,7 +159,7 @@ class PromptVersionResponse(ResponseBody):
 
     @classmethod
     def from_version(cls, version: PromptVersion | Prompt, **values: object) -> Self:
-        """Build the response; `values` are the fields that the version does not have."""
+        """Build the response; `values` are additional fields."""
         return cls.from_model(version, **_shown(version.configuration), **values)
 
 
@@ -171,12 +171,12 @@ class PromptResponse(PromptVersionResponse):
 
     @classmethod
     def from_prompt(cls, prompt: Prompt, **values: object) -> Self:
-        """Build the response; `values` are the fields that the prompt does not have."""
+        """Build the response; `values` are additional fields."""
         return cls.from_version(prompt, prompt_id=prompt.id, **values)
 
 
 class LastRunResponse(ResponseBody):
-    """A run in short."""
+    """A summary of a run."""
 
     run_id: str = Field(validation_alias="id")
     version: int
@@ -188,10 +188,10 @@ class LastRunResponse(ResponseBody):
 
 
 class ListedPromptResponse(PromptResponse):
-    """A prompt of a list, with what `include` asks for."""
+    """A prompt of a list with the fields requested by `include`."""
 
-    kb_name: str | None = Field(description="Null: not asked for, no knowledge base, or one that is gone")
-    last_run: LastRunResponse | None = Field(description="Null: not asked for, or it was never run")
+    kb_name: str | None = Field(description="null: not requested, no knowledge base, or a deleted one")
+    last_run: LastRunResponse | None = Field(description="null: not requested, or no run yet")
 
 
 def _shown(configuration: PromptConfiguration) -> dict[str, Any]:
@@ -206,7 +206,7 @@ class PromptList(ResponseBody):
     """A page of prompts."""
 
     prompts: list[ListedPromptResponse]
-    total_count: int = Field(description="How many match in all")
+    total_count: int = Field(description="Number of matches on all pages")
     skip: int
 
 
@@ -214,5 +214,5 @@ class PromptVersionList(ResponseBody):
     """A page of a prompt's versions."""
 
     versions: list[PromptVersionResponse]
-    total_count: int = Field(description="How many there are in all")
+    total_count: int = Field(description="Number of versions on all pages")
     skip: int

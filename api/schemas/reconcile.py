@@ -1,4 +1,4 @@
-"""Wire shapes of the reconciler's runs."""
+"""Request and response bodies of consistency checks."""
 
 from pydantic import ConfigDict, Field
 
@@ -8,7 +8,7 @@ from api.schemas.wire import Moment, RequestBody, ResponseBody
 
 
 class ReconcileStart(RequestBody):
-    """How thoroughly to look, and whether to mend."""
+    """The depth of a check, and whether to repair."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"depth": "full", "dry_run": True}, {"depth": "quick"}]}
@@ -16,16 +16,16 @@ class ReconcileStart(RequestBody):
 
     depth: Depth = Field(
         default=Depth.QUICK,
-        description="quick: rows, and vectors where their numbers do not tally; full: every vector, file and text",
+        description="quick: rows, and vectors if their counts differ; full: every vector, file and text",
     )
-    dry_run: bool = Field(default=False, description="Only tell what would be mended")
+    dry_run: bool = Field(default=False, description="Report without repairing")
     rebuild_cache: bool = Field(
-        default=False, description="Also put embeddings that knowledge bases hold back into the cache; calls nobody"
+        default=False, description="Also restore cached embeddings from knowledge bases, without calls to providers"
     )
 
 
 class DriftResponse(ResponseBody):
-    """Something that was not as it should be, with the names that it had then."""
+    """A finding, with the names at that time."""
 
     kind: DriftKind
     kb_id: str | None
@@ -36,13 +36,13 @@ class DriftResponse(ResponseBody):
 
 
 class ReconcileRunResponse(ResponseBody):
-    """A run: `counts` says how much of each kind was found, `repairs` for how much a repair was asked or made.
+    """A check: `counts` are the findings by kind, `repairs` the findings with a requested or finished repair.
 
-    Jobs do most repairs; a run is done when it has asked for them.
+    Jobs do most repairs; a check is finished once it has requested them.
     """
 
     run_id: str = Field(validation_alias="id")
-    kb_id: str | None = Field(description="None: all of the organization's")
+    kb_id: str | None = Field(description="null: all of the organization's knowledge bases")
     depth: Depth
     dry_run: bool = Field(validation_alias="is_dry")
     rebuild_cache: bool = Field(validation_alias="rebuilds_cache")
@@ -50,9 +50,9 @@ class ReconcileRunResponse(ResponseBody):
     progress: ProgressResponse | None
     counts: dict[str, int]
     repairs: int
-    is_cut: bool = Field(description="A bound was reached; the next run goes on")
-    knowledge_bases: int = Field(description="How many were looked at")
-    checked: int = Field(description="Index entries that were looked at")
+    is_cut: bool = Field(description="Whether a limit was reached; the next check continues")
+    knowledge_bases: int = Field(description="Number of checked knowledge bases")
+    checked: int = Field(description="Number of checked index entries")
     error: FailureResponse | None
     created_at: Moment
     started_at: Moment | None
@@ -61,14 +61,14 @@ class ReconcileRunResponse(ResponseBody):
 
 
 class ReconcileReport(ReconcileRunResponse):
-    """A run, and what it found: up to 20 of each kind by name; `more` says how many of a kind are not named."""
+    """A check with up to 20 findings of each kind; `more` counts the others."""
 
     drift: list[DriftResponse] = Field(validation_alias="examples")
     more: dict[str, int]
 
 
 class ReconcileRunList(ResponseBody):
-    """A page of runs."""
+    """A page of checks."""
 
     runs: list[ReconcileRunResponse]
     total_count: int

@@ -1,4 +1,4 @@
-"""Wire shapes of search (seed: "Search Knowledge Base")."""
+"""Request and response bodies of search."""
 
 import re
 from dataclasses import fields
@@ -23,13 +23,13 @@ def _aware(moment: datetime) -> datetime:
     try:
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except OverflowError as error:
-        raise ValueError("in UTC this time is outside the years 1 to 9999") from error
+        raise ValueError("Must be within the years 1 to 9999 in UTC.") from error
 
 
 def _written(value: object) -> object:
-    """Refuse numbers: read as seconds or milliseconds since 1970, a mistyped year would be a moment."""
+    """Refuse numbers, since a mistyped year would pass as seconds or milliseconds since 1970."""
     if isinstance(value, int | float) or (isinstance(value, str) and _NUMBER.fullmatch(value)):
-        raise ValueError("write a time as in 2026-01-31T12:00:00Z")
+        raise ValueError("Write a time such as 2026-01-31T12:00:00Z.")
     return value
 
 
@@ -40,11 +40,11 @@ Time = Annotated[datetime, BeforeValidator(_written), AfterValidator(_aware)]
 
 
 _OPTIONS = {field.name for field in fields(SearchRequest)} - {"filter", "history"}
-"""Of a search, those that are the same on the wire and in the library."""
+"""Fields of a search with the same name and type in the API and the library."""
 
 
 class HistoryTurn(RequestBody):
-    """A message before the question."""
+    """An earlier message of the conversation."""
 
     role: Literal["user", "assistant"]
     content: Annotated[str, Field(max_length=20_000)]
@@ -62,7 +62,7 @@ _EXAMPLE: dict[str, JsonValue] = {
 
 
 class SearchBody(RequestBody):
-    """A question to a knowledge base. What is left out is the preset's, else the default's."""
+    """A search in a knowledge base. Omitted fields have the value of the preset, else the default."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -74,38 +74,40 @@ class SearchBody(RequestBody):
     query: Annotated[str, Field(min_length=1, max_length=20_000)]
     top_k: Annotated[int, Field(ge=1, le=100)] = 5
     skip: Annotated[int, Field(ge=0)] = 0
-    document_ids: list[str] | None = Field(None, description="Only these documents; an empty list finds nothing")
+    document_ids: list[str] | None = Field(None, description="Search these documents only; an empty list finds nothing")
     metadata_filter: dict[str, JsonValue] | None = None
     upload_date_from: Time | None = None
     upload_date_to: Time | None = None
-    coalesce_neighbors: Annotated[int | None, Field(ge=0, le=5, description="Left out: the knowledge base's own")] = (
-        None
+    coalesce_neighbors: Annotated[
+        int | None,
+        Field(ge=0, le=5, description="Neighbors of each match to include; default: the knowledge base's setting"),
+    ] = None
+    preset: Preset | None = Field(None, description="A retrieval preset; other fields override it")
+    mode: Mode | None = Field(None, description="Vector search, keyword search, or both (default)")
+    fusion: Fusion | None = Field(
+        None, description="Fusion of both lists: weighted scores (default) or reciprocal ranks"
     )
-    preset: Preset | None = Field(None, description="A retrieval mode; what is said beside it wins")
-    mode: Mode | None = Field(None, description="By vector, by words, or by both (the default)")
-    fusion: Fusion | None = Field(None, description="How both become one list: weighted (the default) or by ranks")
     alpha: Annotated[
         float | None,
-        Field(
-            ge=0, le=1, description="The vector's weight; left out: 0.5, and less the less the model knows the question"
-        ),
+        Field(ge=0, le=1, description="Weight of vector search, 0 to 1. Default: adaptive, at most 0.5"),
     ] = None
-    score_threshold: Annotated[float | None, Field(ge=0, le=1, description="The least relevance")] = None
-    deduplicate: bool | None = Field(None, description="Leave near-identical passages out; true by default")
-    hyde: bool | None = Field(None, description="Search by imagined answers too; needs a chat model")
-    rerank: bool | None = Field(None, description="Have the first 50 read by a reranking model")
+    score_threshold: Annotated[float | None, Field(ge=0, le=1, description="Minimum relevance")] = None
+    deduplicate: bool | None = Field(None, description="Remove near-duplicate passages; default: true")
+    hyde: bool | None = Field(None, description="Also search by hypothetical answers; requires a chat model")
+    rerank: bool | None = Field(None, description="Rerank the first 50 passages with a reranking model")
     rerank_model: ModelName | None = None
-    compress: bool | None = Field(None, description="Give each passage's sentences that answer as its `excerpt`")
+    compress: bool | None = Field(None, description="Return the answering sentences of each passage as its `excerpt`")
     history: Annotated[
-        list[HistoryTurn], Field(max_length=50, description="The conversation before; the question is then rewritten")
+        list[HistoryTurn],
+        Field(max_length=50, description="Earlier messages of the conversation, used to rewrite the question"),
     ] = Field(default_factory=list[HistoryTurn])
-    model: ModelName | None = Field(None, description="The chat model of steps that need one")
+    model: ModelName | None = Field(None, description="Chat model of the steps that need one")
 
     def request(self) -> SearchRequest:
-        """The library's shape.
+        """Convert to the library's request.
 
         Raises:
-            InvalidInputError: names the place in a filter that is wrong.
+            InvalidInputError: names the invalid place in a filter.
         """
         options = {name: getattr(self, name) for name in _OPTIONS}
         return SearchRequest(
@@ -121,7 +123,7 @@ class SearchBody(RequestBody):
 
 
 class SearchSeveralBody(SearchBody):
-    """A question to several knowledge bases at once."""
+    """A search in several knowledge bases."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -134,7 +136,7 @@ class SearchSeveralBody(SearchBody):
 
 
 class ExplainBody(SearchBody):
-    """A search, and the document that is asked about."""
+    """A search and the document to explain."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{**_EXAMPLE, "document_id": "507f191e810c19729de860ea"}]}
@@ -152,29 +154,31 @@ Weight = Annotated[float, _to_places(3)]
 
 
 class Scores(ResponseBody):
-    """How a passage came to its place; ranks count from 1, and null is a leg or a step that it did not go through."""
+    """Scores of a passage by step. Ranks start at 1; null: the passage did not pass the retriever or step."""
 
     vector: Score | None = Field(description="(1 + cosine) / 2")
     vector_rank: int | None
     lexical: Score | None = Field(description="BM25")
     lexical_rank: int | None
-    fused: Score | None = Field(description="What the order goes by before reranking")
+    fused: Score | None = Field(description="Sort key before reranking")
     rerank: Score | None
 
 
 class SearchResultResponse(ResponseBody):
     """A passage; `content` is `text[start:end]` of the document's text, on pages `first_page` to `last_page`.
 
-    `text_hash` names that text: while a document is replaced, passages of its former text are found until the new one
-    is indexed.
+    `text_hash` identifies the text's version: after a document is replaced, searches find its former text until the
+    new text is indexed.
     """
 
     content: str
     source: str = Field(description="The document's name")
     document_id: str
-    relevance: Score = Field(description="From 0 to 1: the reranker's, else (1 + cosine) / 2, else by the words")
+    relevance: Score = Field(
+        description="0 to 1: the reranker's score, else (1 + cosine) / 2, else from the keyword score"
+    )
     chunk_index: int
-    is_matched: bool = Field(description="false for a neighbour of a match")
+    is_matched: bool = Field(description="false for a neighbor of a match")
     first_page: int
     last_page: int
     start: int
@@ -183,12 +187,12 @@ class SearchResultResponse(ResponseBody):
     scores: Scores
     matched_terms: list[str]
     highlights: list[tuple[int, int]] = Field(description="[start, end) within `content`")
-    excerpt: str | None = Field(description="The sentences that answer, where `compress` was asked for")
-    text_hash: str | None = Field(description="As `GET /documents/{document_id}/text` tells it")
+    excerpt: str | None = Field(description="The answering sentences, if `compress` was requested")
+    text_hash: str | None = Field(description="As in `GET /documents/{document_id}/text`")
 
 
 class DegradationResponse(ResponseBody):
-    """A step that could not be made; the answer is what comes of the others."""
+    """A failed step, skipped by the search."""
 
     step: str
     code: str
@@ -196,7 +200,7 @@ class DegradationResponse(ResponseBody):
 
 
 class SearchStatistics(ResponseBody):
-    """How many chunks went through each step."""
+    """Numbers of chunks by step."""
 
     vector_candidates: int
     lexical_candidates: int
@@ -205,11 +209,11 @@ class SearchStatistics(ResponseBody):
     duplicates: int
     below_threshold: int
     reranked: int
-    without_excerpt: int = Field(description="Of the page: left out, as `compress` found nothing in them that answers")
+    without_excerpt: int = Field(description="Passages of the page removed by `compress`, since no sentence answers")
 
 
 class WeightsResponse(ResponseBody):
-    """How much each leg of a hybrid search counts, and why."""
+    """The weights of the retrievers in a hybrid search, and their reason."""
 
     vector: Weight
     lexical: Weight
@@ -226,13 +230,15 @@ class SourceResponse(ResponseBody):
 
 
 class SearchAnswer(ResponseBody):
-    """Passages, best first, neighbours beside their match in the order of the document."""
+    """Passages, best first, with neighbors beside their match in document order."""
 
     results: list[SearchResultResponse]
     query: str
-    total_count: int = Field(description="Matches on all pages, without near-duplicates and those below the threshold")
-    total_count_is_at_least: bool = Field(description="More than `total_count` may be found on further pages")
-    has_more: bool = Field(description="There is a further page")
+    total_count: int = Field(
+        description="Matches on all pages, without near-duplicates and matches below the threshold"
+    )
+    total_count_is_at_least: bool = Field(description="Whether further pages may have more matches than `total_count`")
+    has_more: bool = Field(description="Whether there is a further page")
     searched_chunk_count: int = Field(description="Chunks that pass the filter")
     skip: int
     top_k: int
@@ -242,11 +248,13 @@ class SearchAnswer(ResponseBody):
     statistics: SearchStatistics
     generated_queries: list[str]
     sources: list[SourceResponse]
-    weights: WeightsResponse | None = Field(description="Of the two legs; null where one found everything")
+    weights: WeightsResponse | None = Field(
+        description="Weights of the retrievers; null if a single one found all matches"
+    )
 
 
 class JudgementResponse(ResponseBody):
-    """Whether the document passed a stage, in words."""
+    """The document's result at one stage."""
 
     stage: Stage
     is_passed: bool
@@ -254,13 +262,15 @@ class JudgementResponse(ResponseBody):
 
 
 class ExplanationResponse(ResponseBody):
-    """The stages up to the first that the document does not pass, and its own best passages."""
+    """The stages up to the first one the document fails, and its best passages."""
 
     document_id: str
     document_name: str
     is_found: bool
-    place: int | None = Field(description="Of its best chunk among all that were found, from 1")
+    place: int | None = Field(description="Rank of its best chunk among all matches, from 1")
     stages: list[JudgementResponse] = Field(validation_alias="judgements")
     passages: list[SearchResultResponse]
     degraded: list[DegradationResponse]
-    weights: WeightsResponse | None = Field(description="Of the two legs; null where one found everything")
+    weights: WeightsResponse | None = Field(
+        description="Weights of the retrievers; null if a single one found all matches"
+    )

@@ -1,4 +1,4 @@
-"""Wire shapes of tags."""
+"""Request and response bodies of tags."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ Description = Annotated[str, StringConstraints(max_length=2000), NO_NUL]
 
 
 class TagCreate(RequestBody):
-    """A tag to make."""
+    """A tag to create."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -25,7 +25,7 @@ class TagCreate(RequestBody):
 
 
 class TagUpdate(RequestBody):
-    """What to change of a tag; what is left out stays."""
+    """Fields to change; omitted fields stay."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"color": "#d9480f"}]})
 
@@ -49,5 +49,5 @@ class TagList(ResponseBody):
     """A page of tags."""
 
     tags: list[TagResponse]
-    total_count: int = Field(description="How many match in all")
+    total_count: int = Field(description="Number of matches on all pages")
     skip: int

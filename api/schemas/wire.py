@@ -1,4 +1,4 @@
-"""What all wire shapes share."""
+"""Common parts of request and response bodies."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -22,9 +22,9 @@ from analytiq.inference.providers.model_names import LONGEST_MODEL_NAME, is_mode
 from analytiq.models.maker import MakerKind
 
 LARGEST_INTEGER = 2**53 - 1
-"""The largest that every reader of JSON holds exactly (RFC 7493); MongoDB holds 64 bits."""
+"""The largest integer that all JSON readers represent exactly (RFC 7493); MongoDB stores 64 bits."""
 MOST_FIELDS = 1000
-"""Of an object in a body: each unknown field would be an error of its own."""
+"""Maximum fields of an object in a body, since each unknown field is a separate error."""
 _NUMBERS = ("int", "float", "bool")
 
 
@@ -49,16 +49,16 @@ def _field_count(value: object) -> int:
 
 
 class RequestBody(BaseModel):
-    """A body that callers send; a misspelt field is an error, never ignored.
+    """A request body. Unknown fields are errors, never ignored.
 
-    Numbers and booleans are JSON's own: `0` is not false, `true` is not 1, and integers have a bound.
+    Numbers and booleans are JSON's own: `0` is not false, `true` is not 1. Integers are bounded.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Make every number and boolean below this model strict."""
+        """Make all nested numbers and booleans strict."""
         schema = handler(source)
         _make_strict(schema)
         return schema
@@ -67,52 +67,52 @@ class RequestBody(BaseModel):
     @classmethod
     def _has_few_fields(cls, value: object) -> object:
         if _field_count(value) > MOST_FIELDS:
-            raise ValueError(f"an object has at most {MOST_FIELDS} fields")
+            raise ValueError(f"An object can have at most {MOST_FIELDS} fields.")
         return value
 
 
 def _flag(value: object) -> object:
     if isinstance(value, str) and value not in ("true", "false"):
-        raise ValueError("write true or false")
+        raise ValueError("Must be true or false.")
     return value
 
 
 Flag = Annotated[bool, BeforeValidator(_flag)]
-"""A boolean of a query: `true` or `false`, and none of the other words that pydantic takes."""
+"""A boolean query parameter: `true` or `false`, without pydantic's other spellings."""
 
 
 def _without_controls(text: str) -> str:
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
-        raise ValueError("control characters are not allowed here")
+        raise ValueError("Control characters are not allowed.")
     return text
 
 
 def _without_nul(text: str) -> str:
     if "\0" in text:
-        raise ValueError("NUL is not allowed")
+        raise ValueError("NUL characters are not allowed.")
     return text
 
 
 NO_CONTROLS = AfterValidator(_without_controls)
 
-"""For text that is shown in one line: names."""
+"""For single-line text such as names."""
 
 NO_NUL = AfterValidator(_without_nul)
-"""For text with line breaks, and what MongoDB takes as a pattern."""
+"""For multi-line text and MongoDB patterns."""
 
 
 def _named(model: str) -> str:
     if not is_model_name(model):
-        raise ValueError(f"{model!r} is not a model's name: it holds an address, or characters that no name has")
+        raise ValueError(f"{model!r} is not a model name. Names contain no addresses and no special characters.")
     return model
 
 
 ModelName = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_MODEL_NAME), AfterValidator(_named)]
-"""A model as a call names it; never an address."""
+"""A model's name in a call; never an address."""
 
 
 class _Sources:
-    """Values by name, and objects that are asked in order for every other name."""
+    """Values by name, with objects to ask in order for all other names."""
 
     def __init__(self, objects: tuple[object, ...], values: dict[str, object]) -> None:
         self._objects = objects
@@ -130,7 +130,7 @@ class _Sources:
 
 
 class ResponseBody(BaseModel):
-    """A body of an answer."""
+    """A response body."""
 
     model_config = ConfigDict(frozen=True, from_attributes=True, validate_by_name=True, validate_by_alias=True)
 
@@ -138,8 +138,8 @@ class ResponseBody(BaseModel):
     def from_model(cls, *models: object, **values: object) -> Self:
         """Build the response from objects of the library.
 
-        A field's value is the one in `values`, else the attribute of the first object that has it. The attribute has
-        the field's name, or its `validation_alias`.
+        A field's value comes from `values`, else from the first object with an attribute of the field's name or its
+        `validation_alias`.
         """
         return cls.model_validate(_Sources(models, values))
 
@@ -153,18 +153,18 @@ Moment = Annotated[datetime, PlainSerializer(_rfc3339, return_type=str, when_use
 
 
 class MadeBy(ResponseBody):
-    """Whoever made something, or took it over."""
+    """The creator, or the caller of a takeover."""
 
     kind: MakerKind
-    id: str | None = Field(description="Of the person or the access token; null for the command line")
-    name: str = Field(description="As it was then")
+    id: str | None = Field(description="Id of the person or access token; null for the command line")
+    name: str = Field(description="Name at that time")
 
 
 class Problem(ResponseBody):
     """RFC 9457 problem details; `code` is stable."""
 
     class FieldProblem(ResponseBody):
-        """One wrong field and why."""
+        """An invalid field and the reason."""
 
         field: str
         reason: str
@@ -179,8 +179,8 @@ class Problem(ResponseBody):
     request_id: str | None = None
 
 
-TextHash = Annotated[str | None, Field(description="Of the text that `start` and `end` count in; null in old answers")]
+TextHash = Annotated[str | None, Field(description="Hash of the text of `start` and `end`; null in old answers")]
 IsCurrent = Annotated[
     bool | None,
-    Field(description="false: the document's text was replaced or deleted since; null where `text_hash` is null"),
+    Field(description="false: the document's text was replaced or deleted since; null if `text_hash` is null"),
 ]

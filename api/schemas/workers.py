@@ -1,4 +1,4 @@
-"""Wire shapes of worker processes."""
+"""Response bodies of worker processes."""
 
 from pydantic import AliasPath, Field
 
@@ -8,30 +8,30 @@ from api.schemas.wire import Moment, ResponseBody
 
 
 class WorkerJob(ResponseBody):
-    """A job of this organization that a worker runs."""
+    """A running job of this organization."""
 
     job_id: str = Field(validation_alias="id")
     kind: JobKind
 
 
 class WorkerResponse(ResponseBody):
-    """A process that runs jobs, of all organizations; only this organization's are told."""
+    """A worker process of all organizations; it shows this organization's jobs only."""
 
     name: str = Field(validation_alias="id")
     host: str
     started_at: Moment
-    seen_at: Moment = Field(description="When it last gave a sign of life")
-    slots: int = Field(validation_alias="concurrency", description="How many jobs it runs at once at most")
+    seen_at: Moment = Field(description="Time of the last heartbeat")
+    slots: int = Field(validation_alias="concurrency", description="Maximum number of concurrent jobs")
     jobs: list[WorkerJob] = Field(
         validation_alias=AliasPath("running", "jobs"), description=f"{MOST_JOBS} at most, latest change first"
     )
     job_count: int = Field(
-        validation_alias=AliasPath("running", "count"), description="How many of this organization's jobs it runs"
+        validation_alias=AliasPath("running", "count"), description="Number of running jobs of this organization"
     )
-    problems: list[str] = Field(description="What keeps it from all of its work, such as parsers that are not isolated")
+    problems: list[str] = Field(description="Reasons for reduced capabilities, such as parsers without isolation")
 
 
 class WorkerList(ResponseBody):
-    """The processes that are there, by name; one that was silent for a while is not."""
+    """The live worker processes by name."""
 
     workers: list[WorkerResponse]

@@ -90,7 +90,7 @@ def test_unknown_field_is_named(client: httpx.Client, places: dict[str, tuple[st
     for field in ("namee", "organization_id", "$where", "__proto__"):
         problem = problem_of(client.request(method, path, json={field: "x"}), 400, field=field)
         reasons = {error["field"]: error["reason"] for error in problem["errors"]}
-        assert reasons[field] == "there is no such field"
+        assert reasons[field] == "Unknown field."
 
 
 @pytest.mark.parametrize("operation", [name for name in OPERATIONS if name != "upload_documents"])
@@ -191,7 +191,7 @@ def test_immutable_field_is_refused_with_the_way_out(client: httpx.Client, place
     method, path = places["update_knowledge_base"]
     before = accepted(client.get(path))
     problem = problem_of(client.request(method, path, json={"name": "new", "chunk_size": 64}), 400, field="chunk_size")
-    assert "create a new knowledge base with the same tags" in problem["detail"]
+    assert "Create a new knowledge base with the same tags" in problem["detail"]
     assert accepted(client.get(path)) == before
 
 

@@ -13,20 +13,20 @@ export interface paths {
         };
         /**
          * Get Organization
-         * @description The organization that the token opens, and what whoever asks may do there.
+         * @description Return the organization and the caller's permission.
          */
         get: operations["get_organization"];
         /**
          * Update Organization
-         * @description Change its settings; what is left out stays.
+         * @description Change the organization's settings. Omitted fields stay.
          */
         put: operations["update_organization"];
         post?: never;
         /**
          * Delete Organization
-         * @description Erase the organization with everything it has. No token opens it from now on, this one included.
+         * @description Erase the organization with all its data. All its access tokens stop working at once, including the caller's.
          *
-         *     Operators see how far it is, and the proof: `analytiq erase show`.
+         *     Operators see the progress and the proof with `analytiq erase show`.
          */
         delete: operations["delete_organization"];
         options?: never;
@@ -43,16 +43,16 @@ export interface paths {
         };
         /**
          * List Access Tokens
-         * @description A page of access tokens, newest first, revoked ones included.
+         * @description List access tokens, newest first, including revoked ones.
          */
         get: operations["list_access_tokens"];
         put?: never;
         /**
          * Create Access Token
-         * @description Make an access token; the answer is the only place that shows its secret.
+         * @description Create an access token. Only this response contains its secret.
          *
-         *     It never allows more than its maker may do: it ends when the person leaves the organization, and shrinks with the
-         *     person's role. One that was made with another token ends with that one.
+         *     A token never allows more than its creator: it expires when the person leaves the organization and loses rights
+         *     with the person's role. A token created with another token expires with that token.
          */
         post: operations["create_access_token"];
         delete?: never;
@@ -72,9 +72,9 @@ export interface paths {
         put?: never;
         /**
          * Take Over Access Token
-         * @description Become the maker of an access token, so that it no longer ends with whoever made it; its secret stays.
+         * @description Take over an access token, so that it outlasts its creator's membership. The secret stays the same.
          *
-         *     409 where it is revoked, or was made before the token that asks.
+         *     409 if the token is revoked, or older than the calling token.
          */
         post: operations["take_over_access_token"];
         delete?: never;
@@ -95,7 +95,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke Access Token
-         * @description Close an access token for good, at once.
+         * @description Revoke an access token, effective at once.
          */
         delete: operations["revoke_access_token"];
         options?: never;
@@ -112,7 +112,7 @@ export interface paths {
         };
         /**
          * List Members
-         * @description A page of members, oldest first.
+         * @description List members, oldest first.
          */
         get: operations["list_members"];
         put?: never;
@@ -133,13 +133,13 @@ export interface paths {
         get?: never;
         /**
          * Change Member Role
-         * @description Give a member another role; the last owner stays one (409).
+         * @description Change a member's role. The last owner cannot lose that role (409).
          */
         put: operations["update_member"];
         post?: never;
         /**
          * Remove Member
-         * @description End a membership, from the next call on; the last owner stays (409).
+         * @description Remove a member, effective at once. The last owner cannot be removed (409).
          */
         delete: operations["delete_member"];
         options?: never;
@@ -156,15 +156,15 @@ export interface paths {
         };
         /**
          * List Invitations
-         * @description A page of the invitations that are neither used nor expired, latest first.
+         * @description List open invitations, latest first.
          */
         get: operations["list_invitations"];
         put?: never;
         /**
          * Create Invitation
-         * @description Invite somebody: by mail where a mail server is set, else the answer alone shows the link's secret.
+         * @description Invite a person by mail. Without a mail server, the response contains the link's secret.
          *
-         *     The link ends when its maker leaves the organization or may no longer invite.
+         *     The invitation expires when its creator leaves the organization or loses the right to invite.
          */
         post: operations["create_invitation"];
         delete?: never;
@@ -184,7 +184,7 @@ export interface paths {
         put?: never;
         /**
          * Take Over Invitation
-         * @description Become the maker of an open invitation, so that it no longer ends with whoever made it; its link stays.
+         * @description Take over an open invitation, so that it outlasts its creator's membership. The link stays the same.
          */
         post: operations["take_over_invitation"];
         delete?: never;
@@ -205,7 +205,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Invitation
-         * @description Make an invitation's link void.
+         * @description Withdraw an invitation. Its link stops working.
          */
         delete: operations["delete_invitation"];
         options?: never;
@@ -222,7 +222,7 @@ export interface paths {
         };
         /**
          * List Audit Entries
-         * @description Who did what, latest first: sign-ins, tokens, members, settings, keys of providers, deletions, exports.
+         * @description List the audit log, latest first: sign-ins, tokens, members, settings, provider keys, deletions, exports.
          */
         get: operations["list_audit_entries"];
         put?: never;
@@ -242,13 +242,13 @@ export interface paths {
         };
         /**
          * List Tags
-         * @description A page of tags by name.
+         * @description List tags by name.
          */
         get: operations["list_tags"];
         put?: never;
         /**
          * Create Tag
-         * @description Make a tag; its name is unique in the organization.
+         * @description Create a tag. Its name is unique in the organization.
          */
         post: operations["create_tag"];
         delete?: never;
@@ -266,18 +266,18 @@ export interface paths {
         };
         /**
          * Get Tag
-         * @description One tag.
+         * @description Return a tag.
          */
         get: operations["get_tag"];
         /**
          * Update Tag
-         * @description Change name, color or description.
+         * @description Change a tag's name, color or description.
          */
         put: operations["update_tag"];
         post?: never;
         /**
          * Delete Tag
-         * @description Remove a tag that no document and no knowledge base uses; otherwise 409 says what does, prompts too.
+         * @description Delete an unused tag. 409 names the documents, knowledge bases and prompts with the tag.
          */
         delete: operations["delete_tag"];
         options?: never;
@@ -296,10 +296,10 @@ export interface paths {
         put?: never;
         /**
          * Change Documents
-         * @description Put tags on documents, take tags off, set or remove values of their metadata: of some, or of all that match.
+         * @description Add or remove tags, or set or remove metadata values, of listed documents or of all that match.
          *
-         *     A call looks at 500 documents at most; where there are more, `next` says how to go on. Ids of documents that are
-         *     not there are passed over. To undo a change of tags exactly, send `changed_ids` with the tags the other way round.
+         *     A call processes at most 500 documents; repeat it with `next` for the rest. Unknown document ids are ignored. To
+         *     undo a change of tags exactly, send `changed_ids` with the tags reversed.
          */
         post: operations["change_documents"];
         delete?: never;
@@ -319,9 +319,9 @@ export interface paths {
         put?: never;
         /**
          * Search Documents By Path
-         * @description Look up which files the organization has, with the hashes of their bytes, before any are sent.
+         * @description Look up documents by path, with the hashes of their files, before uploading.
          *
-         *     Answers 1,000 documents at most; where there are more, `next` says how to go on.
+         *     A call returns at most 1,000 documents; repeat it with `next` for the rest.
          */
         post: operations["search_documents_by_path"];
         delete?: never;
@@ -341,7 +341,7 @@ export interface paths {
         put?: never;
         /**
          * Get Document Progress
-         * @description Return the progress of up to 1,000 documents in one call; ids of documents that do not exist are left out.
+         * @description Return the progress of up to 1,000 documents. Unknown document ids are ignored.
          */
         post: operations["get_document_progress"];
         delete?: never;
@@ -359,7 +359,7 @@ export interface paths {
         };
         /**
          * List Documents
-         * @description A page of documents.
+         * @description List documents.
          */
         get: operations["list_documents"];
         put?: never;
@@ -367,9 +367,9 @@ export interface paths {
          * Upload Documents
          * @description Upload files, as multipart/form-data (streamed) or as JSON with base64.
          *
-         *     The same bytes under the same name are not stored a second time unless `on_duplicate` says so: `return` (the
-         *     default) answers the document that is there, `create` makes another, `replace` makes the file the next
-         *     version of the document of that name, keeping its id. Folders are a part of the name: `paths`, or `path` in JSON.
+         *     `on_duplicate` decides about a file with the same name and bytes: `return` (the default) returns the existing
+         *     document; `create` creates another. `replace` makes the file the next version of the document with that name and
+         *     keeps its id. Folders are part of the name: `paths`, or `path` in JSON.
          */
         post: operations["upload_documents"];
         delete?: never;
@@ -387,7 +387,7 @@ export interface paths {
         };
         /**
          * Get Document Counts
-         * @description Count the organization's documents by state, and the failed ones by error code.
+         * @description Return the number of documents by state, and of failed documents by error code.
          */
         get: operations["get_document_counts"];
         put?: never;
@@ -409,9 +409,9 @@ export interface paths {
         put?: never;
         /**
          * Retry Documents
-         * @description Read failed documents again and replay the dead jobs of others, once the cause is gone.
+         * @description Retry failed documents: extract again, and replay their failed jobs.
          *
-         *     All of the organization, or those with one error code or in one knowledge base.
+         *     Select all documents of the organization, or those with an error code or in a knowledge base.
          */
         post: operations["retry_documents"];
         delete?: never;
@@ -429,18 +429,20 @@ export interface paths {
         };
         /**
          * Get Document
-         * @description One document, and for each of its knowledge bases whether it is indexed yet, and why not.
+         * @description Return a document with its indexing state in each of its knowledge bases.
          */
         get: operations["get_document"];
         /**
          * Update Document
-         * @description Change name, tags or metadata; a knowledge base whose last shared tag goes does not find it from now on.
+         * @description Change a document's name, tags or metadata.
+         *
+         *     Knowledge bases without a shared tag stop finding the document at once.
          */
         put: operations["update_document"];
         post?: never;
         /**
          * Delete Document
-         * @description Delete it: no search finds it from now on; its file, text and vectors follow within seconds.
+         * @description Delete a document. Searches stop finding it at once; its file, text and vectors are deleted within seconds.
          */
         delete: operations["delete_document"];
         options?: never;
@@ -459,7 +461,7 @@ export interface paths {
         put?: never;
         /**
          * Extract Document
-         * @description Read its file once more; the present text is found until the new one is ready.
+         * @description Extract the document's text again. Searches find the present text until the new text is indexed.
          */
         post: operations["extract_document"];
         delete?: never;
@@ -477,7 +479,7 @@ export interface paths {
         };
         /**
          * Get Document Status
-         * @description Whether the document's work is done, in one word; SUCCESS once it can be found in all its knowledge bases.
+         * @description Return the document's progress as one task state; SUCCESS once all its knowledge bases find it.
          */
         get: operations["get_document_status"];
         put?: never;
@@ -497,7 +499,7 @@ export interface paths {
         };
         /**
          * Get Document Log
-         * @description What was done for the document within the last 30 days, latest first, and which jobs still wait or run.
+         * @description List the document's job attempts of the last 30 days, latest first, and its unfinished jobs.
          */
         get: operations["get_document_log"];
         put?: never;
@@ -517,7 +519,7 @@ export interface paths {
         };
         /**
          * Download Document
-         * @description The bytes that were uploaded, as an attachment: a browser never opens what somebody uploaded as our page.
+         * @description Download the original file, as an attachment so that no browser opens it as a page of this site.
          */
         get: operations["download_document"];
         put?: never;
@@ -537,10 +539,11 @@ export interface paths {
         };
         /**
          * Get Document Text
-         * @description Extracted text by page, with each page's place in the whole; or all of it as plain text.
+         * @description Return the extracted text by page with each page's offsets, or the whole text as plain text.
          *
-         *     Offsets of chunks, results and citations count in the characters of the whole plain text, whose pages have an empty
-         *     line between them: `content` is `text[start:end]`. `text_hash`, the plain text's `ETag`, tells versions apart.
+         *     Offsets of chunks, results and citations count characters of the whole plain text, with an empty line between
+         *     pages: `content` is `text[start:end]`. `text_hash`, also the `ETag` of the plain text, identifies the text's
+         *     version.
          */
         get: operations["get_document_text"];
         put?: never;
@@ -560,10 +563,10 @@ export interface paths {
         };
         /**
          * Locate Passage
-         * @description The boxes of a passage, one for each line, by page: what a result or citation names by `start` and `end`.
+         * @description Return the boxes of a passage, one for each line, by page, for the `start` and `end` of a result or citation.
          *
-         *     A page without boxes says why; files without pages (text, HTML, DOCX…) have none. The file is read for the answer:
-         *     30 to 90 ms a page, seconds where the page is a scan.
+         *     A page without boxes states the reason; files without pages (text, HTML, DOCX…) have none. The file is read for
+         *     each call: 30 to 90 ms a page, seconds for a scanned page.
          */
         get: operations["locate_passage"];
         put?: never;
@@ -583,16 +586,15 @@ export interface paths {
         };
         /**
          * Get Metadata Fields
-         * @description The fields of documents' metadata whose type is declared.
+         * @description Return the declared metadata fields.
          */
         get: operations["get_metadata_fields"];
         /**
          * Declare Metadata Fields
-         * @description Declare exactly these fields.
+         * @description Replace the declared metadata fields.
          *
-         *     From now on documents are taken only with values of these types, and filters only with literals of them. Dates that
-         *     documents have are written anew as RFC 3339 in UTC. Fields that are left out are no longer declared; their values
-         *     stay.
+         *     From now on, documents must have values of these types, and filters must compare with literals of these types.
+         *     Existing dates are converted to RFC 3339 in UTC. Omitted fields are no longer declared; their values stay.
          */
         put: operations["declare_metadata_fields"];
         post?: never;
@@ -611,13 +613,15 @@ export interface paths {
         };
         /**
          * List Knowledge Bases
-         * @description A page of knowledge bases, newest first; counts may be a second old.
+         * @description List knowledge bases, newest first. Counts may be one second old.
          */
         get: operations["list_knowledge_bases"];
         put?: never;
         /**
          * Create Knowledge Base
-         * @description Make a knowledge base; documents that share a tag with it are indexed by jobs. `texts_go_to` says where to.
+         * @description Create a knowledge base. Jobs index all documents with one of its tags.
+         *
+         *     `texts_go_to` names the embedding provider.
          */
         post: operations["create_knowledge_base"];
         delete?: never;
@@ -635,18 +639,20 @@ export interface paths {
         };
         /**
          * Get Knowledge Base
-         * @description One knowledge base with its counts at this moment.
+         * @description Return a knowledge base with its current counts.
          */
         get: operations["get_knowledge_base"];
         /**
          * Update Knowledge Base
-         * @description Change name, description, tags or neighbours; documents that lose their last shared tag leave at once.
+         * @description Change a knowledge base's name, description, tags or neighbors. Documents without a shared tag leave at once.
          */
         put: operations["update_knowledge_base"];
         post?: never;
         /**
          * Delete Knowledge Base
-         * @description Delete it: nothing is found in it from now on; its vectors follow within seconds. 409 where prompts search it.
+         * @description Delete a knowledge base. Searches stop at once; its vectors are deleted within seconds.
+         *
+         *     409 if prompts use it.
          */
         delete: operations["delete_knowledge_base"];
         options?: never;
@@ -663,7 +669,7 @@ export interface paths {
         };
         /**
          * List Knowledge Base Documents
-         * @description A page of the documents that are indexed, latest first.
+         * @description List the indexed documents, latest first.
          */
         get: operations["list_knowledge_base_documents"];
         put?: never;
@@ -683,7 +689,7 @@ export interface paths {
         };
         /**
          * List Chunks
-         * @description A page of the chunks that are indexed now, in order of document id and number.
+         * @description List the indexed chunks, by document id and chunk number.
          */
         get: operations["list_chunks"];
         put?: never;
@@ -705,9 +711,9 @@ export interface paths {
         put?: never;
         /**
          * Search Knowledge Base
-         * @description Find passages; filters count inside the search, so the best of what passes them is found.
+         * @description Find passages. Filters apply inside the search, so the best matching passages are found.
          *
-         *     A step that fails is left out, and `degraded` says so: the answer is empty only where every way of finding failed.
+         *     Failed steps are skipped and named in `degraded`. The search fails only if every retriever fails.
          */
         post: operations["search_knowledge_base"];
         delete?: never;
@@ -727,7 +733,9 @@ export interface paths {
         put?: never;
         /**
          * Explain Search
-         * @description Say why a document is found for a question, or at which stage it fails; embeds the question as a search does.
+         * @description Explain why a search finds a document, or at which stage it drops out.
+         *
+         *     The question is embedded as in a search.
          */
         post: operations["explain_search"];
         delete?: never;
@@ -747,9 +755,10 @@ export interface paths {
         put?: never;
         /**
          * Forecast Knowledge Base
-         * @description Say what indexing a knowledge base would need before it is made; embeds and charges nothing.
+         * @description Estimate the cost of indexing a planned knowledge base. Nothing is embedded or charged.
          *
-         *     What the cache has costs nothing, so the answer is about now. Where the texts are many, a sample of them is read.
+         *     Cached embeddings are free, so the estimate depends on the cache's present content. Large sets of documents are
+         *     sampled.
          */
         post: operations["forecast_knowledge_base"];
         delete?: never;
@@ -767,7 +776,7 @@ export interface paths {
         };
         /**
          * List Jobs
-         * @description A page of jobs that wait, run or were given up, latest change first; a job that is done is not one any more.
+         * @description List waiting, running and failed (dead) jobs, latest change first. Finished jobs are not kept.
          */
         get: operations["list_jobs"];
         put?: never;
@@ -789,7 +798,7 @@ export interface paths {
         put?: never;
         /**
          * Replay Jobs
-         * @description Run dead jobs again, as if they had never been tried: do it when what made them fail is mended.
+         * @description Run failed (dead) jobs again with their attempts reset. Remove the cause of the failure first.
          */
         post: operations["replay_jobs"];
         delete?: never;
@@ -809,9 +818,9 @@ export interface paths {
         put?: never;
         /**
          * Cancel Jobs
-         * @description Stop jobs: waiting ones are dead at once, running ones within seconds. They can be replayed.
+         * @description Cancel jobs: waiting jobs are dead at once, running jobs within seconds. Cancelled jobs can be replayed.
          *
-         *     Documents whose extraction is cancelled are failed, with the code `cancelled`. Jobs that delete run to their end.
+         *     Documents with a cancelled extraction fail with the code `cancelled`. Deletion jobs cannot be cancelled.
          */
         post: operations["cancel_jobs"];
         delete?: never;
@@ -829,7 +838,7 @@ export interface paths {
         };
         /**
          * Get Job Counts
-         * @description How many jobs of each kind wait, run, or were given up.
+         * @description Return the number of waiting, running and dead jobs of each kind.
          */
         get: operations["get_job_counts"];
         put?: never;
@@ -849,7 +858,7 @@ export interface paths {
         };
         /**
          * Get Job Errors
-         * @description What made jobs be given up: all dead jobs by the error of their last attempt, most frequent first.
+         * @description Group dead jobs by the error of their last attempt, most frequent first.
          */
         get: operations["get_job_errors"];
         put?: never;
@@ -869,7 +878,7 @@ export interface paths {
         };
         /**
          * Get Job
-         * @description One job, with the latest attempts and where the last one failed; 404 once it is done.
+         * @description Return a job with its latest attempts and the place of its last failure. Finished jobs are answered with 404.
          */
         get: operations["get_job"];
         put?: never;
@@ -891,7 +900,7 @@ export interface paths {
         put?: never;
         /**
          * Replay Job
-         * @description Run a dead job again, as if it had never been tried; 409 where it is not dead.
+         * @description Run a dead job again with its attempts reset. 409 if the job is not dead.
          */
         post: operations["replay_job"];
         delete?: never;
@@ -911,9 +920,9 @@ export interface paths {
         put?: never;
         /**
          * Cancel Job
-         * @description Stop a job: a waiting one is dead at once, a running one within seconds. It can be replayed.
+         * @description Cancel a job: a waiting job is dead at once, a running job within seconds. A cancelled job can be replayed.
          *
-         *     A document whose extraction is cancelled is failed, with the code `cancelled`. Jobs that delete run to their end.
+         *     A document with a cancelled extraction fails with the code `cancelled`. Deletion jobs cannot be cancelled.
          */
         post: operations["cancel_job"];
         delete?: never;
@@ -933,7 +942,7 @@ export interface paths {
         put?: never;
         /**
          * Search Knowledge Bases
-         * @description Find passages in several knowledge bases, fused into one list; their models may differ.
+         * @description Find passages in several knowledge bases, merged into one list. Their embedding models may differ.
          */
         post: operations["search_knowledge_bases"];
         delete?: never;
@@ -951,7 +960,7 @@ export interface paths {
         };
         /**
          * List Llm Providers
-         * @description The providers that there is a key for, the organization's own or the platform's, by name.
+         * @description List the providers with a key, the organization's own or the platform's, by name.
          */
         get: operations["list_llm_providers"];
         put?: never;
@@ -972,13 +981,13 @@ export interface paths {
         get?: never;
         /**
          * Put Llm Provider
-         * @description Store the organization's own key; it counts from the next call to the provider on.
+         * @description Store the organization's own key, used from the next call to the provider on.
          */
         put: operations["put_llm_provider"];
         post?: never;
         /**
          * Delete Llm Provider
-         * @description Forget the organization's own key; the platform's, where there is one, counts again.
+         * @description Delete the organization's own key. The platform's key, if any, is used again.
          */
         delete: operations["delete_llm_provider"];
         options?: never;
@@ -997,7 +1006,7 @@ export interface paths {
         put?: never;
         /**
          * Test Llm Provider
-         * @description Make one call with the key that would be used, and say what happened; free. 200 also where it fails.
+         * @description Test the provider with one call, free of charge. The response is 200 even if the call fails.
          */
         post: operations["test_llm_provider"];
         delete?: never;
@@ -1015,7 +1024,7 @@ export interface paths {
         };
         /**
          * List Models
-         * @description A page of the models that there is a key for, and the local ones; servers of one's own are asked for theirs.
+         * @description List local models, models of providers with a key, and models of the organization's own servers.
          */
         get: operations["list_models"];
         put?: never;
@@ -1035,7 +1044,7 @@ export interface paths {
         };
         /**
          * Get Default Models
-         * @description Return the models that are used where nobody names one, and where the texts go that they are shown.
+         * @description Return the default models and the providers that receive their input.
          */
         get: operations["get_default_models"];
         put?: never;
@@ -1055,13 +1064,13 @@ export interface paths {
         };
         /**
          * List Prompts
-         * @description A page of prompts by name, in their latest versions.
+         * @description List prompts in their latest versions, by name.
          */
         get: operations["list_prompts"];
         put?: never;
         /**
          * Create Prompt
-         * @description Make a prompt. With tags it runs by itself on documents that have one of them, once their text is there.
+         * @description Create a prompt. A prompt with tags runs automatically on documents with one of them, after extraction.
          */
         post: operations["create_prompt"];
         delete?: never;
@@ -1079,20 +1088,20 @@ export interface paths {
         };
         /**
          * Get Prompt
-         * @description Return one prompt in its latest version, with the version as `ETag`.
+         * @description Return a prompt in its latest version, with the version as `ETag`.
          */
         get: operations["get_prompt"];
         /**
          * Update Prompt
-         * @description Rename it, or make a further version; versions before it stay, with their runs and results.
+         * @description Rename a prompt or create its next version. Earlier versions keep their runs and results.
          *
-         *     With `If-Match`, only if nobody has made another version meanwhile.
+         *     With `If-Match`, the change is refused if another version was created meanwhile.
          */
         put: operations["update_prompt"];
         post?: never;
         /**
          * Delete Prompt
-         * @description Delete it with its versions, runs and results.
+         * @description Delete a prompt with its versions, runs and results.
          */
         delete: operations["delete_prompt"];
         options?: never;
@@ -1109,7 +1118,7 @@ export interface paths {
         };
         /**
          * List Prompt Versions
-         * @description A page of its versions, latest first.
+         * @description List a prompt's versions, latest first.
          */
         get: operations["list_prompt_versions"];
         put?: never;
@@ -1131,9 +1140,9 @@ export interface paths {
         put?: never;
         /**
          * Run Prompt
-         * @description Ask for a run on each document, or on a text; jobs make them. It is paid in tokens, searches in SPUs.
+         * @description Run a prompt on documents or on a text, as background jobs. Runs cost tokens, and SPUs for searches.
          *
-         *     A result that there is already, verified or not, counts until a new run has succeeded.
+         *     Existing results, verified or not, stay current until a new run succeeds.
          */
         post: operations["run_prompt"];
         delete?: never;
@@ -1151,7 +1160,7 @@ export interface paths {
         };
         /**
          * List Prompt Runs
-         * @description A page of runs, latest first, without their steps.
+         * @description List runs without their steps, latest first.
          */
         get: operations["list_prompt_runs"];
         put?: never;
@@ -1171,7 +1180,7 @@ export interface paths {
         };
         /**
          * Get Prompt Run
-         * @description One run with every step: what the model said, what it asked for, and the passages that it saw.
+         * @description Return a run with all steps: model output, tool calls, and passages.
          */
         get: operations["get_prompt_run"];
         put?: never;
@@ -1193,7 +1202,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel Prompt Run
-         * @description Stop a run: nothing more is asked for it, and a call under way is broken off within seconds; 409 once over.
+         * @description Cancel a run. A running model call is aborted within seconds. 409 if the run is finished.
          */
         post: operations["cancel_prompt_run"];
         delete?: never;
@@ -1211,7 +1220,7 @@ export interface paths {
         };
         /**
          * List Prompt Results
-         * @description A page of a prompt's results, of all versions unless one is named, oldest first.
+         * @description List a prompt's results, oldest first, of one version or of all.
          */
         get: operations["list_prompt_results"];
         put?: never;
@@ -1231,9 +1240,9 @@ export interface paths {
         };
         /**
          * Download Prompt Results
-         * @description All results of a version as CSV, a column for each field, or as a JSON list.
+         * @description Download all results of a version, as CSV with a column for each field, or as a JSON list.
          *
-         *     In CSV, a text that a spreadsheet would run as a formula has an apostrophe before it.
+         *     In CSV, an apostrophe precedes text that a spreadsheet would evaluate as a formula.
          */
         get: operations["download_prompt_results"];
         put?: never;
@@ -1253,12 +1262,12 @@ export interface paths {
         };
         /**
          * Get Prompt Result
-         * @description The result of a version for a document.
+         * @description Return the result of a prompt version for a document.
          */
         get: operations["get_prompt_result"];
         /**
          * Update Prompt Result
-         * @description Edit an answer, verify it, or take that back. Later runs keep what a person had a hand in, under `earlier`.
+         * @description Edit, verify or unverify a result. Later runs keep edited or verified answers under `earlier`.
          */
         put: operations["update_prompt_result"];
         post?: never;
@@ -1277,13 +1286,13 @@ export interface paths {
         };
         /**
          * List Chat Threads
-         * @description A page of the caller's threads, the one that was last written in first.
+         * @description List the caller's threads, latest message first.
          */
         get: operations["list_chat_threads"];
         put?: never;
         /**
          * Create Chat Thread
-         * @description Begin a conversation with knowledge bases, which nobody else reads: the caller's, a person or an access token.
+         * @description Create a conversation with knowledge bases. Only the calling person or access token can read it.
          */
         post: operations["create_chat_thread"];
         delete?: never;
@@ -1301,18 +1310,18 @@ export interface paths {
         };
         /**
          * Get Chat Thread
-         * @description One thread, with what its answers have used.
+         * @description Return a thread with the usage of its answers.
          */
         get: operations["get_chat_thread"];
         /**
          * Update Chat Thread
-         * @description Change its title, or how answers to come are made.
+         * @description Change a thread's title, or the settings of its future answers.
          */
         put: operations["update_chat_thread"];
         post?: never;
         /**
          * Delete Chat Thread
-         * @description Delete a thread with its messages; an answer that is being given is stopped, and paid for.
+         * @description Delete a thread with its messages. A running answer is stopped; its usage is charged.
          */
         delete: operations["delete_chat_thread"];
         options?: never;
@@ -1329,15 +1338,15 @@ export interface paths {
         };
         /**
          * List Chat Messages
-         * @description A page of a thread's messages, oldest first.
+         * @description List a thread's messages, oldest first.
          */
         get: operations["list_chat_messages"];
         put?: never;
         /**
          * Ask Chat Thread
-         * @description Ask; the answer is made from now on, for as long as somebody reads it.
+         * @description Ask a question. The answer is generated as long as a client follows or polls it.
          *
-         *     Follow it at `events_path`. 409 (`answer_running`) where the thread's last answer is still being given.
+         *     Follow it at `events_path`. 409 (`answer_running`) while the thread's last answer is running.
          */
         post: operations["ask_chat_thread"];
         delete?: never;
@@ -1355,7 +1364,7 @@ export interface paths {
         };
         /**
          * Get Chat Message
-         * @description One message; looking at an answer that is being given keeps it going, as following it does.
+         * @description Return a message. Polling a running answer keeps it running, as following does.
          */
         get: operations["get_chat_message"];
         put?: never;
@@ -1375,10 +1384,10 @@ export interface paths {
         };
         /**
          * Follow Chat Message
-         * @description An answer as it is made, by server-sent events, from its beginning or from `Last-Event-ID` on.
+         * @description Stream an answer as server-sent events, from its beginning or after `Last-Event-ID`.
          *
-         *     A reader that lost its connection comes back within the grace time (30 s), to whatever process, and misses nothing.
-         *     The connection ends, with `closed`, when its token or session does, or when its person is no member any more.
+         *     A client can reconnect to any process within the grace period (30 s) without losing events. The stream ends with
+         *     `closed` when its token or session expires, or when the person leaves the organization.
          */
         get: operations["follow_chat_message"];
         put?: never;
@@ -1400,7 +1409,7 @@ export interface paths {
         put?: never;
         /**
          * Stop Chat Message
-         * @description Stop an answer: what was said stays, and what was used is paid for. One that is over stays as it is.
+         * @description Stop an answer. Its text so far is kept and its usage is charged. A finished answer does not change.
          */
         post: operations["stop_chat_message"];
         delete?: never;
@@ -1420,9 +1429,10 @@ export interface paths {
         put?: never;
         /**
          * Continue Chat Message
-         * @description Continue the thread's last answer where it was cut, stopped or broke off: the same message runs again, and grows.
+         * @description Continue the thread's last answer after it was cut, stopped or interrupted.
          *
-         *     The model answers from the passages that the answer was begun with. 409 (`cannot_continue`) where it is complete.
+         *     The text is appended to the same message, from the passages of the original answer. 409 (`cannot_continue`) if the
+         *     answer is complete.
          */
         post: operations["continue_chat_message"];
         delete?: never;
@@ -1440,9 +1450,9 @@ export interface paths {
         };
         /**
          * Get Usage
-         * @description SPUs charged within [since, until), by knowledge base, operation and model, and what the cache saved.
+         * @description Return charged SPUs and the cache's savings within [since, until), by knowledge base, operation and model.
          *
-         *     Savings are counted by whole days (UTC): each that has a part in the period counts.
+         *     Savings are counted by whole days (UTC), including days partly within the period.
          */
         get: operations["get_usage"];
         put?: never;
@@ -1462,7 +1472,7 @@ export interface paths {
         };
         /**
          * Get Daily Usage
-         * @description SPUs charged within [since, until) by day (UTC) and by the largest groups, however many groups there are.
+         * @description Return charged SPUs within [since, until) by day (UTC), for the largest groups.
          */
         get: operations["get_daily_usage"];
         put?: never;
@@ -1482,7 +1492,7 @@ export interface paths {
         };
         /**
          * Get Quota
-         * @description How many SPUs the organization may use in all, and how many of them it has used. An operator sets the quota.
+         * @description Return the SPU quota and its use. Operators set the quota with `analytiq quota set`.
          */
         get: operations["get_quota"];
         put?: never;
@@ -1502,7 +1512,9 @@ export interface paths {
         };
         /**
          * Get Llm Usage
-         * @description Calls to chat and reranking models within [since, until): tokens and US dollars, by day, model and purpose.
+         * @description Return calls to chat and reranking models within [since, until), by day, model and purpose.
+         *
+         *     Each item has its tokens and its cost in US dollars.
          */
         get: operations["get_llm_usage"];
         put?: never;
@@ -1522,13 +1534,13 @@ export interface paths {
         };
         /**
          * List Erasures
-         * @description A page of erasures, latest first.
+         * @description List erasures, latest first.
          */
         get: operations["list_erasures"];
         put?: never;
         /**
          * Create Erasure
-         * @description Erase documents with all that hangs on them, or cached embeddings; answers the report, as far as it is.
+         * @description Erase documents with all derived data, or cached embeddings. Return the report with the progress so far.
          */
         post: operations["create_erasure"];
         delete?: never;
@@ -1546,7 +1558,7 @@ export interface paths {
         };
         /**
          * Get Erasure
-         * @description An erasure: what went, and whether anything is left.
+         * @description Return an erasure's report: deleted rows and remaining rows.
          */
         get: operations["get_erasure"];
         put?: never;
@@ -1566,12 +1578,12 @@ export interface paths {
         };
         /**
          * Get Retention
-         * @description How long documents are kept.
+         * @description Return the retention period of documents.
          */
         get: operations["get_retention"];
         /**
          * Update Retention
-         * @description Say how long documents are kept; the reconciler deletes those that are older.
+         * @description Set the retention period of documents. The reconciler deletes older documents.
          */
         put: operations["update_retention"];
         post?: never;
@@ -1592,7 +1604,7 @@ export interface paths {
         put?: never;
         /**
          * Create Reconcile Run
-         * @description Have all of the organization looked at, once, beside the passes that run by themselves; a worker does it.
+         * @description Start a one-off consistency check of the organization as a background job.
          */
         post: operations["create_reconcile_run"];
         delete?: never;
@@ -1612,7 +1624,7 @@ export interface paths {
         put?: never;
         /**
          * Create Knowledge Base Reconcile Run
-         * @description Have one knowledge base looked at.
+         * @description Start a one-off consistency check of a knowledge base as a background job.
          */
         post: operations["create_knowledge_base_reconcile_run"];
         delete?: never;
@@ -1630,7 +1642,7 @@ export interface paths {
         };
         /**
          * List Reconcile Runs
-         * @description A page of runs, newest first: those that were asked for, and passes that found something of the organization.
+         * @description List consistency checks, newest first: requested checks, and scheduled checks with findings.
          */
         get: operations["list_reconcile_runs"];
         put?: never;
@@ -1650,7 +1662,7 @@ export interface paths {
         };
         /**
          * Get Reconcile Run
-         * @description One run, as far as it is, with what it found by name.
+         * @description Return a consistency check with its progress and findings.
          */
         get: operations["get_reconcile_run"];
         put?: never;
@@ -1670,13 +1682,13 @@ export interface paths {
         };
         /**
          * Watch Organization
-         * @description What changes in the organization, as it changes: each event is the state that something is in now.
+         * @description Stream changes in the organization. Each event has the current state of its object.
          *
-         *     A `document` is as `get_document` answers it, with `extraction`: pages read so far; a `knowledge_base` as
-         *     `get_knowledge_base`, a `job` as `list_jobs`. What changes several times within a quarter of a second is told once.
-         *     After `reset`, changes may have been missed: read anew what you show. The connection ends, with `closed`, when its
-         *     token or session does, or when its person is no member any more. 429 (`too_many_watchers`) where the organization
-         *     has 100 connections.
+         *     A `document` event has the fields of `get_document` and `extraction`, the number of pages read; `knowledge_base`
+         *     those of `get_knowledge_base`; `job` those of `list_jobs`. Several changes of an object within a quarter of a
+         *     second are one event. After `reset`, changes may have been missed: reload the displayed data. The stream ends with
+         *     `closed` when its token or session expires, or when the person leaves the organization. 429 (`too_many_watchers`)
+         *     beyond 100 connections of the organization.
          */
         get: operations["watch_organization"];
         put?: never;
@@ -1696,12 +1708,14 @@ export interface paths {
         };
         /**
          * Get Organization Settings
-         * @description OCR languages and rate limits of the organization, the server's, and the languages to choose from.
+         * @description Return the organization's OCR languages and rate limits, the server's, and the available languages.
          */
         get: operations["get_organization_settings"];
         /**
          * Update Organization Settings
-         * @description Change them; what is left out stays, null is as the server says. No limit may be above the server's.
+         * @description Change the organization's settings. Omitted fields stay; null resets to the server's value.
+         *
+         *     No limit may exceed the server's.
          */
         put: operations["update_organization_settings"];
         post?: never;
@@ -1720,7 +1734,7 @@ export interface paths {
         };
         /**
          * Get Storage
-         * @description How much the organization may store, and stores. An operator sets the quota: `analytiq storage set`.
+         * @description Return the storage quota and its use. Operators set the quota with `analytiq storage set`.
          */
         get: operations["get_storage"];
         put?: never;
@@ -1740,7 +1754,7 @@ export interface paths {
         };
         /**
          * Get Workers
-         * @description Worker processes that are there, with the jobs of this organization that they run.
+         * @description List the live worker processes with their jobs of this organization.
          */
         get: operations["get_workers"];
         put?: never;
@@ -1760,9 +1774,9 @@ export interface paths {
         };
         /**
          * List Backups
-         * @description A page of the backups of the organization and the restores into it, latest first, failed ones included.
+         * @description List the organization's backups and restores, latest first, including failed ones.
          *
-         *     An operator makes them, with `analytiq backup` and `analytiq restore`; archives themselves are not kept here.
+         *     Operators create them with `analytiq backup` and `analytiq restore`. The API does not store the archives.
          */
         get: operations["list_backups"];
         put?: never;
@@ -1782,7 +1796,7 @@ export interface paths {
         };
         /**
          * Get Sign In Ways
-         * @description How people sign in here.
+         * @description Return the available ways to sign in.
          */
         get: operations["get_sign_in_ways"];
         put?: never;
@@ -1804,7 +1818,7 @@ export interface paths {
         put?: never;
         /**
          * Sign In
-         * @description Open a session, in a cookie; too many wrong attempts are a 429.
+         * @description Open a session and set its cookie. Too many wrong attempts are refused with 429.
          */
         post: operations["sign_in"];
         delete?: never;
@@ -1822,7 +1836,7 @@ export interface paths {
         };
         /**
          * Get Session
-         * @description Who is signed in, and where they are members.
+         * @description Return the signed-in person and their organizations.
          */
         get: operations["get_session"];
         put?: never;
@@ -1843,7 +1857,7 @@ export interface paths {
         get?: never;
         /**
          * Change Name
-         * @description Change what the person is called, in all their organizations.
+         * @description Change the person's name in all their organizations.
          */
         put: operations["change_name"];
         post?: never;
@@ -1862,7 +1876,7 @@ export interface paths {
         };
         /**
          * List Sessions
-         * @description The browsers in which the person is signed in, the one used last first.
+         * @description List the person's browser sessions, most recently used first.
          */
         get: operations["list_sessions"];
         put?: never;
@@ -1885,7 +1899,7 @@ export interface paths {
         post?: never;
         /**
          * End Session
-         * @description Sign the person out in one browser; somebody else's session answers 404, like one that does not exist.
+         * @description Sign the person out in one browser. A session of another person is answered with 404.
          */
         delete: operations["end_session"];
         options?: never;
@@ -1924,7 +1938,7 @@ export interface paths {
         put?: never;
         /**
          * Sign Out Everywhere
-         * @description End all sessions of the person, this one too.
+         * @description End all of the person's sessions, including this one.
          */
         post: operations["sign_out_everywhere"];
         delete?: never;
@@ -1944,7 +1958,7 @@ export interface paths {
         put?: never;
         /**
          * Change Password
-         * @description Replace the password; other browsers are signed out.
+         * @description Replace the password and sign out all other browsers.
          */
         post: operations["change_password"];
         delete?: never;
@@ -1964,7 +1978,7 @@ export interface paths {
         put?: never;
         /**
          * Request Password Reset
-         * @description Mail a link to choose a new password. The answer is the same whether anybody has the address.
+         * @description Mail a link to choose a new password. The response does not reveal whether the address has an account.
          */
         post: operations["request_password_reset"];
         delete?: never;
@@ -1984,7 +1998,7 @@ export interface paths {
         put?: never;
         /**
          * Reset Password
-         * @description Choose a new password by a link; all browsers are signed out.
+         * @description Set a new password by the secret of a reset link and sign out all browsers.
          */
         post: operations["reset_password"];
         delete?: never;
@@ -2004,7 +2018,7 @@ export interface paths {
         put?: never;
         /**
          * Preview Invitation
-         * @description What an invitation's link leads to.
+         * @description Return the organization and role of an invitation link.
          */
         post: operations["preview_invitation"];
         delete?: never;
@@ -2024,7 +2038,7 @@ export interface paths {
         put?: never;
         /**
          * Accept Invitation
-         * @description Become a member: as whoever is signed in, or as somebody new, who is then signed in.
+         * @description Accept an invitation, as the signed-in person or as a new person. A new person is signed in.
          */
         post: operations["accept_invitation"];
         delete?: never;
@@ -2042,7 +2056,7 @@ export interface paths {
         };
         /**
          * Begin Oidc Sign In
-         * @description Send the browser to the provider of the settings.
+         * @description Redirect the browser to the identity provider.
          */
         get: operations["begin_oidc_sign_in"];
         put?: never;
@@ -2062,7 +2076,7 @@ export interface paths {
         };
         /**
          * Finish Oidc Sign In
-         * @description Where the provider sends the browser back to; what went wrong is told by the sign-in page.
+         * @description Complete the identity provider's sign-in. The sign-in page shows errors.
          */
         get: operations["finish_oidc_sign_in"];
         put?: never;
@@ -2082,7 +2096,7 @@ export interface paths {
         };
         /**
          * Get Health
-         * @description The process is alive; restart it if this does not answer.
+         * @description Report that the process is alive. Restart the process if it does not answer.
          */
         get: operations["get_health"];
         put?: never;
@@ -2102,7 +2116,7 @@ export interface paths {
         };
         /**
          * Get Readiness
-         * @description The process can do its work: MongoDB answers. Send it no requests while it says 503.
+         * @description Report whether the process can reach MongoDB. Send no requests to the process while the answer is 503.
          */
         get: operations["get_readiness"];
         put?: never;
@@ -2122,7 +2136,9 @@ export interface paths {
         };
         /**
          * Get Metrics
-         * @description Metrics in Prometheus' text format, for whoever has the operator's token; without one, on this machine only.
+         * @description Return metrics in Prometheus' text format.
+         *
+         *     Requires the operator's token. If none is configured, only calls from this machine are answered.
          */
         get: operations["get_metrics"];
         put?: never;
@@ -2139,7 +2155,7 @@ export interface components {
     schemas: {
         /**
          * AccessTokenCreate
-         * @description An access token to make.
+         * @description An access token to create.
          * @example {
          *       "name": "nightly import",
          *       "scope": "write"
@@ -2149,7 +2165,7 @@ export interface components {
             /** Name */
             name: string;
             /**
-             * @description `read`, `write`, or `admin`: everything, which only an owner may give
+             * @description `read`, `write` or `admin`; only owners may create tokens with `admin`
              * @default admin
              */
             scope: components["schemas"]["TokenScope"];
@@ -2158,7 +2174,7 @@ export interface components {
         };
         /**
          * AccessTokenCreated
-         * @description A new access token with its secret, which is shown this once.
+         * @description A new access token with its secret, shown only once.
          */
         AccessTokenCreated: {
             /** Token Id */
@@ -2174,13 +2190,13 @@ export interface components {
             revoked_at: string | null;
             /** Last Used At */
             last_used_at: string | null;
-            /** @description Whose rights bound it; null: made before makers were recorded */
+            /** @description The creator, whose rights bound the token; null: created before creators were recorded */
             made_by: components["schemas"]["MadeBy"] | null;
-            /** @description What it allows now: what its scope says, or less where its maker may do less; null: nothing, since it is revoked or expired, or its maker has left the organization */
+            /** @description The present permission: the scope's, or less if its creator has less; null: none, since the token is revoked or expired, or its creator has left the organization */
             permission: components["schemas"]["Permission"] | null;
             /**
              * Token
-             * @description Keep it: it is not stored and cannot be shown again
+             * @description Save the secret: it is not stored and not shown again
              */
             token: string;
         };
@@ -2198,7 +2214,7 @@ export interface components {
         };
         /**
          * AccessTokenResponse
-         * @description An access token, without its secret.
+         * @description An access token without its secret.
          */
         AccessTokenResponse: {
             /** Token Id */
@@ -2214,9 +2230,9 @@ export interface components {
             revoked_at: string | null;
             /** Last Used At */
             last_used_at: string | null;
-            /** @description Whose rights bound it; null: made before makers were recorded */
+            /** @description The creator, whose rights bound the token; null: created before creators were recorded */
             made_by: components["schemas"]["MadeBy"] | null;
-            /** @description What it allows now: what its scope says, or less where its maker may do less; null: nothing, since it is revoked or expired, or its maker has left the organization */
+            /** @description The present permission: the scope's, or less if its creator has less; null: none, since the token is revoked or expired, or its creator has left the organization */
             permission: components["schemas"]["Permission"] | null;
         };
         /**
@@ -2241,15 +2257,15 @@ export interface components {
         AttemptOutcome: "done" | "failed" | "retried" | "dead" | "cancelled";
         /**
          * AttemptResponse
-         * @description An attempt that has ended.
+         * @description A finished attempt.
          *
-         *     `outcome`: done, failed (the document or run failed for good), retried (to be tried again), dead, or cancelled.
+         *     `outcome`: done, failed (document or run failed for good), retried (another attempt follows), dead, or cancelled.
          */
         AttemptResponse: {
             /** Job Id */
             job_id: string;
             kind: components["schemas"]["JobKind"];
-            /** @description SUCCESS or FAILURE, of this attempt */
+            /** @description SUCCESS or FAILURE of this attempt */
             task_state: components["schemas"]["TaskState"];
             outcome: components["schemas"]["AttemptOutcome"];
             /** Attempt */
@@ -2272,7 +2288,7 @@ export interface components {
         };
         /**
          * AuditActor
-         * @description Who did it, as they were called then.
+         * @description The actor with their name at that time.
          */
         AuditActor: {
             /** Kind */
@@ -2296,7 +2312,7 @@ export interface components {
         };
         /**
          * AuditEntryResponse
-         * @description One deed.
+         * @description One action.
          */
         AuditEntryResponse: {
             /** Entry Id */
@@ -2316,7 +2332,7 @@ export interface components {
             request_id: string | null;
             /**
              * Status
-             * @description What the call was answered with
+             * @description HTTP status of the response
              */
             status: number;
         };
@@ -2346,7 +2362,7 @@ export interface components {
         BackupOutcome: "running" | "done" | "failed" | "interrupted";
         /**
          * BackupResponse
-         * @description One backup of the organization, or one restore into it.
+         * @description A backup of the organization, or a restore into it.
          */
         BackupResponse: {
             /** Backup Id */
@@ -2354,14 +2370,14 @@ export interface components {
             kind: components["schemas"]["BackupKind"];
             /**
              * Command
-             * @description What an operator called
+             * @description The operator's command
              */
             command: string;
-            /** @description interrupted: its process was killed, and left no archive */
+            /** @description interrupted: the process was killed and left no archive */
             outcome: components["schemas"]["BackupOutcome"];
             /**
              * Has Secrets
-             * @description The archive is of everything, with access tokens and encrypted keys
+             * @description The archive contains all organizations, with access tokens and encrypted keys
              */
             has_secrets: boolean;
             /** Started At */
@@ -2370,12 +2386,12 @@ export interface components {
             finished_at: string | null;
             /**
              * Byte Size
-             * @description Of the archive; None where it holds other organizations too
+             * @description Size of the archive; null if it contains other organizations too
              */
             byte_size: number | null;
             /**
              * Sha256
-             * @description The chained digest that `analytiq backup --check` goes by
+             * @description The chained digest for `analytiq backup --check`
              */
             sha256: string | null;
             /** Contents */
@@ -2397,7 +2413,7 @@ export interface components {
         };
         /**
          * BoxResponse
-         * @description A rectangle in fractions (0 to 1) of the page as it is shown, turned as its rotation says.
+         * @description A rectangle in fractions (0 to 1) of the displayed page, after its rotation.
          */
         BoxResponse: {
             /** Left */
@@ -2428,7 +2444,7 @@ export interface components {
         CacheScope: "global" | "organization";
         /**
          * CancelAnswer
-         * @description How many waiting jobs are given up now, and how many running ones stop within seconds.
+         * @description The number of waiting jobs that are dead now, and of running jobs that stop within seconds.
          */
         CancelAnswer: {
             /** Cancelled */
@@ -2438,7 +2454,7 @@ export interface components {
         };
         /**
          * ChatAsked
-         * @description The question, and its answer, which has just begun: follow it at `events_path`, or get it until it is over.
+         * @description The question and its running answer: follow it at `events_path`, or poll it.
          */
         ChatAsked: {
             question: components["schemas"]["ChatMessageResponse"];
@@ -2448,10 +2464,10 @@ export interface components {
         };
         /**
          * ChatCitationResponse
-         * @description What the answer rests on: `quote` is `text[start:end]` of the document's text, on `page`.
+         * @description Evidence of an answer: `quote` is `text[start:end]` of the document's text, on `page`.
          *
-         *     A citation keeps its quote when the document is replaced; `is_current` is false from then on.
-         *     `marks`: where `[number]` stands in the answer, as [start, end) in characters.
+         *     A citation keeps its quote when the document is replaced; `is_current` is then false.
+         *     `marks`: the positions of `[number]` in the answer, as [start, end) in characters.
          */
         ChatCitationResponse: {
             /** Number */
@@ -2479,18 +2495,18 @@ export interface components {
             ][];
             /**
              * Text Hash
-             * @description Of the text that `start` and `end` count in; null in old answers
+             * @description Hash of the text of `start` and `end`; null in old answers
              */
             text_hash: string | null;
             /**
              * Is Current
-             * @description false: the document's text was replaced or deleted since; null where `text_hash` is null
+             * @description false: the document's text was replaced or deleted since; null if `text_hash` is null
              */
             is_current: boolean | null;
         };
         /**
          * ChatContinued
-         * @description The answer, which goes on: follow it at `events_path`, or get it until it is over.
+         * @description The continued answer: follow it at `events_path`, or poll it.
          */
         ChatContinued: {
             answer: components["schemas"]["ChatMessageResponse"];
@@ -2498,7 +2514,7 @@ export interface components {
             events_path: string;
             /**
              * Last Event Id
-             * @description `Last-Event-ID` by which only what is added is told
+             * @description Send it as `Last-Event-ID` to receive only the continuation
              */
             last_event_id: string;
         };
@@ -2516,7 +2532,7 @@ export interface components {
         };
         /**
          * ChatMessageResponse
-         * @description A question, or an answer with what it rests on.
+         * @description A question, or an answer with its citations.
          */
         ChatMessageResponse: {
             /** Message Id */
@@ -2525,7 +2541,7 @@ export interface components {
             thread_id: string;
             /**
              * Number
-             * @description From 1 within the thread
+             * @description Number within the thread, from 1
              */
             number: number;
             role: components["schemas"]["ChatRole"];
@@ -2533,25 +2549,25 @@ export interface components {
             content: string;
             /**
              * Reasoning
-             * @description What the model thought before it answered: no part of the answer, never cited
+             * @description The model's reasoning before the answer: not part of the answer, never cited
              */
             reasoning: string;
             state: components["schemas"]["AnswerState"];
-            /** @description Of an answer that is done: whether it is complete, was cut (`length`, `content_filter`), or is empty; null in old answers */
+            /** @description Of a finished answer: complete, cut (`length`, `content_filter`) or empty; null in old answers */
             ended_by: components["schemas"]["AnswerEnd"] | null;
             /**
              * Can Continue
-             * @description The model may go on with it, where it is the thread's last message
+             * @description Whether the model can continue the answer, as the thread's last message
              */
             can_continue: boolean;
             /**
              * Question
-             * @description Of an answer: what was searched for, worded so that it stands alone
+             * @description Of an answer: the standalone search question
              */
             question: string;
             /**
              * Is Grounded
-             * @description The answer cites a passage; null for questions, and while it is given
+             * @description Whether the answer cites a passage; null for questions and running answers
              */
             is_grounded: boolean | null;
             /** Citations */
@@ -2562,7 +2578,7 @@ export interface components {
             steps: components["schemas"]["ChatStepResponse"][];
             /**
              * Has Erased Passages
-             * @description It was made from a document that is deleted, and says nothing now
+             * @description Whether the answer was emptied because a document among its sources was deleted
              */
             has_erased_passages: boolean;
             /** Model */
@@ -2576,7 +2592,7 @@ export interface components {
         };
         /**
          * ChatPassageResponse
-         * @description What the model was shown: `text[start:end]` of the document's text; answers cite it as `[number]`.
+         * @description A passage given to the model: `text[start:end]` of the document's text. Answers cite it as `[number]`.
          */
         ChatPassageResponse: {
             /** Number */
@@ -2606,18 +2622,18 @@ export interface components {
             content: string;
             /**
              * Text Hash
-             * @description Of the text that `start` and `end` count in; null in old answers
+             * @description Hash of the text of `start` and `end`; null in old answers
              */
             text_hash: string | null;
             /**
              * Is Current
-             * @description false: the document's text was replaced or deleted since; null where `text_hash` is null
+             * @description false: the document's text was replaced or deleted since; null if `text_hash` is null
              */
             is_current: boolean | null;
         };
         /**
          * ChatQuestion
-         * @description A question, in words.
+         * @description A question.
          * @example {
          *       "content": "How much notice is needed to end the agreement?"
          *     }
@@ -2634,7 +2650,7 @@ export interface components {
         ChatRole: "user" | "assistant";
         /**
          * ChatStepResponse
-         * @description What was done after `at` characters of the answer: a search that was asked for, or what it found (`numbers`).
+         * @description A step after `at` characters of the answer: a search request, or the found passages (`numbers`).
          */
         ChatStepResponse: {
             kind: components["schemas"]["analytiq__models__chat__StepKind"];
@@ -2646,7 +2662,7 @@ export interface components {
             name: string;
             /**
              * Arguments
-             * @description JSON, as the model wrote it
+             * @description JSON as written by the model
              */
             arguments: string;
             /** Query */
@@ -2660,7 +2676,7 @@ export interface components {
         };
         /**
          * ChatThreadCreate
-         * @description A conversation with knowledge bases. What is left out is the default's.
+         * @description A conversation with knowledge bases. Omitted fields have the default value.
          * @example {
          *       "kb_ids": [
          *         "507f1f77bcf86cd799439011"
@@ -2687,7 +2703,7 @@ export interface components {
             title: string;
             /**
              * Model
-             * @description A chat model; left out: the organization's default
+             * @description A chat model; default: the organization's default
              */
             model?: string | null;
             /** Score Threshold */
@@ -2696,7 +2712,7 @@ export interface components {
             top_k?: number | null;
             /**
              * Searches Again
-             * @description The model may search further by itself
+             * @description Whether the model may search again by itself
              * @default true
              */
             searches_again: boolean;
@@ -2705,7 +2721,7 @@ export interface components {
         };
         /**
          * ChatThreadDeleted
-         * @description It is gone.
+         * @description The confirmation of a deleted thread.
          */
         ChatThreadDeleted: {
             /**
@@ -2717,7 +2733,7 @@ export interface components {
         };
         /**
          * ChatThreadList
-         * @description A page of threads, the one that was last written in first.
+         * @description A page of threads, latest message first.
          */
         ChatThreadList: {
             /** Threads */
@@ -2729,7 +2745,7 @@ export interface components {
         };
         /**
          * ChatThreadResponse
-         * @description A thread; `running_message_id` is the answer that is being given.
+         * @description A thread; `running_message_id` is the running answer.
          */
         ChatThreadResponse: {
             /** Thread Id */
@@ -2760,7 +2776,7 @@ export interface components {
         };
         /**
          * ChatThreadUpdate
-         * @description What is left out stays; it holds for answers to come.
+         * @description Changes for future answers. Omitted fields stay.
          * @example {
          *       "title": "Contracts of 2026"
          *     }
@@ -2781,7 +2797,7 @@ export interface components {
         };
         /**
          * ChatUsageResponse
-         * @description Tokens, US dollars and SPUs; calls of models whose price is not known are not in `cost_usd`.
+         * @description Tokens, US dollars and SPUs. `cost_usd` excludes calls of models without a known price.
          */
         ChatUsageResponse: {
             /** Calls */
@@ -2813,12 +2829,12 @@ export interface components {
         };
         /**
          * ChunkResponse
-         * @description A chunk that is indexed now.
+         * @description An indexed chunk.
          */
         ChunkResponse: {
             /**
              * Chunk Id
-             * @description Names it until its document is indexed anew
+             * @description Valid until its document is indexed again
              */
             chunk_id: string;
             /** Document Id */
@@ -2827,7 +2843,7 @@ export interface components {
             document_name: string;
             /**
              * Chunk Index
-             * @description Its number within the document, from 0
+             * @description Number within the document, from 0
              */
             chunk_index: number;
             /** First Page */
@@ -2838,7 +2854,7 @@ export interface components {
             token_count: number;
             /**
              * Start
-             * @description Where it begins in the document's text, in characters
+             * @description Offset in the document's text, in characters
              */
             start: number;
             /** End */
@@ -2848,7 +2864,7 @@ export interface components {
         };
         /**
          * DailyUsageAnswer
-         * @description SPUs by day and group. Days without a charge are left out.
+         * @description SPUs by day and group. Days without a charge are omitted.
          */
         DailyUsageAnswer: {
             /** Total Spus */
@@ -2859,7 +2875,7 @@ export interface components {
             total_unconfirmed_spus: number;
             /**
              * Groups
-             * @description Those with most SPUs, largest first
+             * @description The groups with most SPUs, largest first
              */
             groups: components["schemas"]["UsageGroupResponse"][];
             /** Days */
@@ -2867,17 +2883,17 @@ export interface components {
         };
         /**
          * DefaultModelsResponse
-         * @description The models that are used where nobody names one, and where their texts go.
+         * @description The default models and the recipients of their input.
          */
         DefaultModelsResponse: {
-            /** @description Of new knowledge bases that name no model */
+            /** @description Default of new knowledge bases */
             embedding: components["schemas"]["DestinationResponse"];
             /** @description null: no chat model is configured */
             chat: components["schemas"]["DestinationResponse"] | null;
         };
         /**
          * DegradationResponse
-         * @description A step that could not be made; the answer is what comes of the others.
+         * @description A failed step, skipped by the search.
          */
         DegradationResponse: {
             /** Step */
@@ -2895,7 +2911,7 @@ export interface components {
         Depth: "quick" | "full";
         /**
          * DestinationResponse
-         * @description Where the texts go that a model is shown.
+         * @description The recipient of texts given to a model.
          */
         DestinationResponse: {
             /** Model */
@@ -2907,23 +2923,23 @@ export interface components {
             litellm_provider: string;
             /**
              * Leaves Machine
-             * @description False for the local model, and for a server on the machine itself
+             * @description False for the local model and for a server on this machine
              */
             leaves_machine: boolean;
             /**
              * Address
-             * @description null for the local model, for the operator's address, and for providers at their own
+             * @description null for the local model, for the operator's server, and for the provider's default address
              */
             address: string | null;
             /**
              * Is Operators Server
-             * @description The operator has named a server for all organizations
+             * @description Whether the operator configured a server for all organizations
              */
             is_operators_server: boolean;
         };
         /**
          * DocumentAtPath
-         * @description A document as a folder is compared with: its path, and the hash of its bytes.
+         * @description A document with its path and the hash of its file.
          */
         DocumentAtPath: {
             /** Document Id */
@@ -2946,14 +2962,14 @@ export interface components {
         };
         /**
          * DocumentCountsResponse
-         * @description An organization's documents in numbers.
+         * @description The organization's documents by state.
          */
         DocumentCountsResponse: {
             /** Total */
             total: number;
             /**
              * Uploaded
-             * @description Waiting to be read
+             * @description Waiting for extraction
              */
             uploaded: number;
             /** Extracting */
@@ -2962,35 +2978,35 @@ export interface components {
             extracted: number;
             /**
              * Failed
-             * @description Could not be read
+             * @description Extraction failed
              */
             failed: number;
             /**
              * Empty
-             * @description Read, without any text
+             * @description Extracted, without any text
              */
             empty: number;
             /**
              * Failures
-             * @description The failed ones by error code, most frequent first
+             * @description Failed documents by error code, most frequent first
              */
             failures: components["schemas"]["FailureCountResponse"][];
         };
         /**
          * DocumentDetail
-         * @description A document and where it stands in each of its knowledge bases.
+         * @description A document with its state in each of its knowledge bases.
          */
         DocumentDetail: {
             /** Document Id */
             document_id: string;
             /**
              * Document Name
-             * @description With the folders that it was uploaded with: contracts/2024/acme.pdf
+             * @description The name with the folders of the upload: contracts/2024/acme.pdf
              */
             document_name: string;
             /**
              * Origin
-             * @description The directory that it was ingested from, as `analytiq ingest` names it
+             * @description The directory of `analytiq ingest`
              */
             origin: string | null;
             /**
@@ -3038,7 +3054,7 @@ export interface components {
         };
         /**
          * DocumentLogResponse
-         * @description Attempts at a document's jobs, latest first, and its jobs that still wait or run.
+         * @description Attempts of a document's jobs, latest first, and its unfinished jobs.
          */
         DocumentLogResponse: {
             /** Document Id */
@@ -3054,7 +3070,7 @@ export interface components {
         };
         /**
          * DocumentLookup
-         * @description Paths to look up, or a folder: its documents and those of all folders below it.
+         * @description Paths to look up, or a folder: its documents and those of all subfolders.
          * @example {
          *       "folder": "contracts/2024"
          *     }
@@ -3071,13 +3087,14 @@ export interface components {
             paths?: string[] | null;
             /**
              * After
-             * @description The `next` of the call before
+             * @description The `next` value of the previous response
              */
             after?: string | null;
         };
         /**
          * DocumentMatch
-         * @description Which documents, as in the list of documents: everything that is given has to fit; nothing given means all.
+         * @description A selection of documents, as in the list of documents. All given criteria must match; none selects all
+         *     documents.
          * @example {
          *       "name_search": "invoice"
          *     }
@@ -3087,17 +3104,17 @@ export interface components {
             name_search?: string | null;
             /**
              * Folder
-             * @description In this folder and below it
+             * @description In this folder and its subfolders
              */
             folder?: string | null;
             /**
              * Tag Ids
-             * @description All must be on it
+             * @description With all of these tags
              */
             tag_ids?: string[];
             /**
              * State
-             * @description Any of these
+             * @description In any of these states
              */
             state?: components["schemas"]["DocumentState"][];
             /**
@@ -3107,12 +3124,12 @@ export interface components {
             kb_id?: string | null;
             /**
              * Error Code
-             * @description Why extraction failed: any of these
+             * @description With any of these codes of a failed extraction
              */
             error_code?: string[];
             /**
              * File Type
-             * @description Any of these: as the file was read, and until then as it was declared
+             * @description Any of these types: the detected one, or before extraction the declared one
              */
             file_type?: components["schemas"]["FileType"][];
             /** Metadata Filter */
@@ -3122,7 +3139,7 @@ export interface components {
         };
         /**
          * DocumentProgressQuery
-         * @description Documents whose progress is asked for.
+         * @description Documents to report the progress of.
          * @example {
          *       "document_ids": [
          *         "507f1f77bcf86cd799439011"
@@ -3135,7 +3152,7 @@ export interface components {
         };
         /**
          * DocumentRefusal
-         * @description A document that stayed as it was.
+         * @description A document excluded from the change by an error.
          */
         DocumentRefusal: {
             /** Document Id */
@@ -3154,12 +3171,12 @@ export interface components {
             document_id: string;
             /**
              * Document Name
-             * @description With the folders that it was uploaded with: contracts/2024/acme.pdf
+             * @description The name with the folders of the upload: contracts/2024/acme.pdf
              */
             document_name: string;
             /**
              * Origin
-             * @description The directory that it was ingested from, as `analytiq ingest` names it
+             * @description The directory of `analytiq ingest`
              */
             origin: string | null;
             /**
@@ -3199,7 +3216,7 @@ export interface components {
         DocumentState: "uploaded" | "extracting" | "extracted" | "failed";
         /**
          * DocumentStatus
-         * @description A document as one task: SUCCESS once it can be found in each of its knowledge bases.
+         * @description A document as one task: SUCCESS once all its knowledge bases find it.
          */
         DocumentStatus: {
             /** Document Id */
@@ -3208,7 +3225,7 @@ export interface components {
         };
         /**
          * DocumentTextResponse
-         * @description Extracted text by page.
+         * @description The extracted text by page.
          */
         DocumentTextResponse: {
             /** Document Id */
@@ -3219,7 +3236,7 @@ export interface components {
             page_count: number;
             /**
              * Text Hash
-             * @description Changes whenever the text, and so any offset, may have changed
+             * @description Hash of the text's version; offsets are valid for the same hash only
              */
             text_hash: string | null;
             /** Pages */
@@ -3227,7 +3244,7 @@ export interface components {
         };
         /**
          * DocumentUpdate
-         * @description What to change; what is left out stays. `metadata` is replaced as a whole.
+         * @description Fields to change; omitted fields stay. `metadata` is replaced as a whole.
          * @example {
          *       "document_name": "invoice.pdf",
          *       "metadata": {
@@ -3247,20 +3264,20 @@ export interface components {
         };
         /**
          * DocumentsAtPaths
-         * @description Documents in the order of their paths, at most 1,000; several may have one path.
+         * @description Documents by path, at most 1,000. Several documents may have the same path.
          */
         DocumentsAtPaths: {
             /** Documents */
             documents: components["schemas"]["DocumentAtPath"][];
             /**
              * Next
-             * @description Send the same with this as `after` to go on; null at the end
+             * @description Send the request again with this value as `after` to continue; null at the end
              */
             next: string | null;
         };
         /**
          * DocumentsChange
-         * @description What to change of which documents: `document_ids`, or what is `matching`.
+         * @description A change, and its documents: `document_ids`, or a `matching` selection.
          * @example {
          *       "matching": {
          *         "name_search": "invoice"
@@ -3276,12 +3293,12 @@ export interface components {
             matching?: components["schemas"]["DocumentMatch"] | null;
             /**
              * Except Ids
-             * @description Of what is matching, these stay
+             * @description Documents excluded from `matching`
              */
             except_ids?: string[];
             /**
              * After
-             * @description The `next` of the call before
+             * @description The `next` value of the previous response
              */
             after?: string | null;
             /** Add Tag Ids */
@@ -3290,7 +3307,7 @@ export interface components {
             remove_tag_ids?: string[];
             /**
              * Metadata
-             * @description Values to set, key by key; null takes the key out. Other keys stay
+             * @description Values to set by key; null removes the key. Other keys stay
              */
             metadata?: {
                 [key: string]: components["schemas"]["JsonValue"];
@@ -3298,30 +3315,30 @@ export interface components {
         };
         /**
          * DocumentsChanged
-         * @description What the call came to: it looks at 500 documents at most.
+         * @description The result of the call, over at most 500 documents.
          */
         DocumentsChanged: {
             /**
              * Changed Ids
-             * @description Those that are otherwise now; to undo it, send them
+             * @description Ids of changed documents; send them to undo the change
              */
             changed_ids: string[];
             /**
              * Unchanged Count
-             * @description Those that were so already
+             * @description Documents that needed no change
              */
             unchanged_count: number;
             /** Refused */
             refused: components["schemas"]["DocumentRefusal"][];
             /**
              * Next
-             * @description Send the same with this as `after` to go on; null at the end
+             * @description Send the request again with this value as `after` to continue; null at the end
              */
             next: string | null;
         };
         /**
          * DocumentsProgress
-         * @description The progress of each document that exists, in any order.
+         * @description The progress of each existing document, in any order.
          */
         DocumentsProgress: {
             /** Documents */
@@ -3329,7 +3346,7 @@ export interface components {
         };
         /**
          * DocumentsRetried
-         * @description How many documents are tried again.
+         * @description The number of retried documents.
          */
         DocumentsRetried: {
             /** Retried */
@@ -3337,7 +3354,7 @@ export interface components {
         };
         /**
          * DocumentsRetry
-         * @description Failed documents to retry: those that fit everything that is given, or `all` of the organization.
+         * @description Failed documents to retry: those that match all given criteria, or `all` of the organization.
          * @example {
          *       "error_code": "limit_exceeded"
          *     }
@@ -3361,7 +3378,7 @@ export interface components {
         DriftKind: "missing" | "stale" | "outdated" | "hollow" | "orphan" | "unindexed" | "unregistered" | "lost_collection" | "lost_index" | "unsearchable" | "lost_epoch" | "uncounted" | "unsettled" | "uncached" | "stuck_document" | "lost_text" | "lost_file" | "lost_document" | "orphaned_file" | "orphaned_text" | "abandoned_text" | "abandoned_upload" | "half_deleted" | "half_created";
         /**
          * DriftResponse
-         * @description Something that was not as it should be, with the names that it had then.
+         * @description A finding, with the names at that time.
          */
         DriftResponse: {
             kind: components["schemas"]["DriftKind"];
@@ -3378,10 +3395,10 @@ export interface components {
         };
         /**
          * EarlierAnswerResponse
-         * @description An answer that a person had edited or verified, before a later run replaced it.
+         * @description An edited or verified answer from before the latest run.
          */
         EarlierAnswerResponse: {
-            /** @description An object where the version has a schema, else a text */
+            /** @description An object if the version has a schema, else a text */
             answer: components["schemas"]["JsonValue"];
             /** Run Id */
             run_id: string;
@@ -3394,14 +3411,14 @@ export interface components {
         };
         /**
          * ErasureCreate
-         * @description What to erase: documents that fit everything that is given, or cached embeddings.
+         * @description Data to erase: documents that match all given criteria, or cached embeddings.
          * @example {
          *       "dry_run": true,
          *       "kind": "documents",
          *       "metadata": {
          *         "uploader": "anna"
          *       },
-         *       "reason": "asked for by Anna"
+         *       "reason": "requested by Anna"
          *     }
          * @example {
          *       "dry_run": true,
@@ -3418,17 +3435,17 @@ export interface components {
             document_ids?: string[];
             /**
              * Tag Ids
-             * @description Documents with all of these
+             * @description With all of these tags
              */
             tag_ids?: string[];
             /**
              * Name Contains
-             * @description Literally; case does not count
+             * @description Part of the name, case-insensitive
              */
             name_contains?: string | null;
             /**
              * Metadata
-             * @description Documents with all of these values
+             * @description With all of these values
              */
             metadata?: {
                 [key: string]: components["schemas"]["JsonValue"];
@@ -3437,25 +3454,25 @@ export interface components {
             uploaded_before?: string | null;
             /**
              * Includes Shared
-             * @description For the cache: also embeddings that others may use and the organization paid for
+             * @description Of the cache: also erase shared embeddings that the organization paid for
              * @default false
              */
             includes_shared: boolean;
             /**
              * Reason
-             * @description Kept in the report
+             * @description Stored in the report
              */
             reason?: string | null;
             /**
              * Dry Run
-             * @description Only count what would go
+             * @description Count the data without erasing it
              * @default false
              */
             dry_run: boolean;
         };
         /**
          * ErasureFailure
-         * @description Why it cannot go on.
+         * @description The reason for an interrupted erasure.
          */
         ErasureFailure: {
             /** Code */
@@ -3483,7 +3500,7 @@ export interface components {
         };
         /**
          * ErasureResponse
-         * @description An erasure, and its report.
+         * @description An erasure with its report.
          */
         ErasureResponse: {
             /** Erasure Id */
@@ -3498,19 +3515,19 @@ export interface components {
             reason: string | null;
             /**
              * Documents
-             * @description How many documents went, or would go
+             * @description Number of documents erased, or to be erased
              */
             documents: number;
             /**
              * Counts
-             * @description Rows that went, or would go, by collection
+             * @description Number of rows erased, or to be erased, by collection
              */
             counts: {
                 [key: string]: number;
             };
             /**
              * Left
-             * @description Rows that the last look found; an erasure that is done found none. Null before the first look
+             * @description Rows found by the last verification; a finished erasure has none. Null before the first verification
              */
             left: {
                 [key: string]: number;
@@ -3529,7 +3546,7 @@ export interface components {
         ErasureState: "requested" | "erasing" | "proving" | "done";
         /**
          * ExplainBody
-         * @description A search, and the document that is asked about.
+         * @description A search and the document to explain.
          * @example {
          *       "coalesce_neighbors": 2,
          *       "document_id": "507f191e810c19729de860ea",
@@ -3558,7 +3575,7 @@ export interface components {
             skip: number;
             /**
              * Document Ids
-             * @description Only these documents; an empty list finds nothing
+             * @description Search these documents only; an empty list finds nothing
              */
             document_ids?: string[] | null;
             /** Metadata Filter */
@@ -3571,55 +3588,55 @@ export interface components {
             upload_date_to?: string | null;
             /**
              * Coalesce Neighbors
-             * @description Left out: the knowledge base's own
+             * @description Neighbors of each match to include; default: the knowledge base's setting
              */
             coalesce_neighbors?: number | null;
-            /** @description A retrieval mode; what is said beside it wins */
+            /** @description A retrieval preset; other fields override it */
             preset?: components["schemas"]["Preset"] | null;
-            /** @description By vector, by words, or by both (the default) */
+            /** @description Vector search, keyword search, or both (default) */
             mode?: components["schemas"]["Mode"] | null;
-            /** @description How both become one list: weighted (the default) or by ranks */
+            /** @description Fusion of both lists: weighted scores (default) or reciprocal ranks */
             fusion?: components["schemas"]["Fusion"] | null;
             /**
              * Alpha
-             * @description The vector's weight; left out: 0.5, and less the less the model knows the question
+             * @description Weight of vector search, 0 to 1. Default: adaptive, at most 0.5
              */
             alpha?: number | null;
             /**
              * Score Threshold
-             * @description The least relevance
+             * @description Minimum relevance
              */
             score_threshold?: number | null;
             /**
              * Deduplicate
-             * @description Leave near-identical passages out; true by default
+             * @description Remove near-duplicate passages; default: true
              */
             deduplicate?: boolean | null;
             /**
              * Hyde
-             * @description Search by imagined answers too; needs a chat model
+             * @description Also search by hypothetical answers; requires a chat model
              */
             hyde?: boolean | null;
             /**
              * Rerank
-             * @description Have the first 50 read by a reranking model
+             * @description Rerank the first 50 passages with a reranking model
              */
             rerank?: boolean | null;
             /** Rerank Model */
             rerank_model?: string | null;
             /**
              * Compress
-             * @description Give each passage's sentences that answer as its `excerpt`
+             * @description Return the answering sentences of each passage as its `excerpt`
              */
             compress?: boolean | null;
             /**
              * History
-             * @description The conversation before; the question is then rewritten
+             * @description Earlier messages of the conversation, used to rewrite the question
              */
             history?: components["schemas"]["HistoryTurn"][];
             /**
              * Model
-             * @description The chat model of steps that need one
+             * @description Chat model of the steps that need one
              */
             model?: string | null;
             /** Document Id */
@@ -3627,7 +3644,7 @@ export interface components {
         };
         /**
          * ExplanationResponse
-         * @description The stages up to the first that the document does not pass, and its own best passages.
+         * @description The stages up to the first one the document fails, and its best passages.
          */
         ExplanationResponse: {
             /** Document Id */
@@ -3638,7 +3655,7 @@ export interface components {
             is_found: boolean;
             /**
              * Place
-             * @description Of its best chunk among all that were found, from 1
+             * @description Rank of its best chunk among all matches, from 1
              */
             place: number | null;
             /** Stages */
@@ -3647,19 +3664,19 @@ export interface components {
             passages: components["schemas"]["SearchResultResponse"][];
             /** Degraded */
             degraded: components["schemas"]["DegradationResponse"][];
-            /** @description Of the two legs; null where one found everything */
+            /** @description Weights of the retrievers; null if a single one found all matches */
             weights: components["schemas"]["WeightsResponse"] | null;
         };
         /**
          * FailureCountResponse
-         * @description Failed documents with the same error code.
+         * @description The number of failed documents with an error code.
          */
         FailureCountResponse: {
             /** Error Code */
             error_code: string;
             /**
              * Detail
-             * @description The sentence of one of them
+             * @description An example message
              */
             detail: string;
             /** Count */
@@ -3667,7 +3684,7 @@ export interface components {
         };
         /**
          * FailureResponse
-         * @description Why something failed.
+         * @description The reason for a failure.
          */
         FailureResponse: {
             /** Code */
@@ -3679,7 +3696,7 @@ export interface components {
         };
         /**
          * FieldProblem
-         * @description One wrong field and why.
+         * @description An invalid field and the reason.
          */
         FieldProblem: {
             /** Field */
@@ -3701,60 +3718,60 @@ export interface components {
         FileType: "pdf" | "word" | "spreadsheet" | "presentation" | "text" | "web" | "email" | "ebook" | "image" | "other";
         /**
          * ForecastAnswer
-         * @description What indexing would need now. Nothing was embedded or charged.
+         * @description The present cost of indexing. Nothing was embedded or charged.
          */
         ForecastAnswer: {
             /** Embedding Model */
             embedding_model: string;
             /**
              * Document Count
-             * @description Documents with one of the tags whose text is known: the numbers are theirs
+             * @description Documents with one of the tags and a known text, the basis of the numbers
              */
             document_count: number;
             /**
              * Unknown Document Count
-             * @description Documents with one of the tags whose text is not extracted yet, or cannot be: not in the numbers
+             * @description Documents with one of the tags that are not extracted yet or failed; excluded from the numbers
              */
             unknown_document_count: number;
             /**
              * Unknown Documents
-             * @description The first of these
+             * @description The first of the excluded documents
              */
             unknown_documents: components["schemas"]["UnknownDocumentItem"][];
             chunks: components["schemas"]["Range"];
             /** @description cl100k tokens of all chunks, overlaps counted twice */
             tokens: components["schemas"]["Range"];
-            /** @description Chunks whose embeddings are in the cache, and cost nothing */
+            /** @description Chunks with cached embeddings, free of charge */
             cached_chunks: components["schemas"]["Range"];
             /**
              * Cached Share
-             * @description Of all chunks, from 0 to 1; null where there is none
+             * @description Share of cached chunks, 0 to 1; null without chunks
              */
             cached_share: number | null;
             /** @description Embeddings to pay for: chunks that are not cached, each text once */
             spus: components["schemas"]["Range"];
-            /** @description What the provider asks for these by its list price, where that is known; 0 for local models */
+            /** @description The provider's list price for these embeddings, if known; 0 for local models */
             price_usd: components["schemas"]["PriceRange"] | null;
             /**
              * Is Cache Known
-             * @description False: the cache could not be asked, so that all is taken to be new
+             * @description False: the cache was unavailable, so all chunks are assumed to be new
              */
             is_cache_known: boolean;
             /**
              * Is Estimated
-             * @description Whether only a sample was read, and the numbers are extrapolated by length
+             * @description Whether the numbers are extrapolated by length from a sample
              */
             is_estimated: boolean;
             /** Sampled Documents */
             sampled_documents: number;
             /** Sampled Characters */
             sampled_characters: number;
-            /** @description Where the texts of all chunks that are not cached are sent */
+            /** @description The recipient of the texts of all chunks that are not cached */
             texts_go_to: components["schemas"]["DestinationResponse"];
         };
         /**
          * ForecastBody
-         * @description A knowledge base as it might be made; the defaults are those of making one.
+         * @description A planned knowledge base, with the defaults of a new one.
          * @example {
          *       "chunk_overlap": 128,
          *       "chunk_size": 512,
@@ -3781,7 +3798,7 @@ export interface components {
             chunk_size: number;
             /**
              * Chunk Overlap
-             * @description Tokens; left out: 128, at most a quarter of chunk_size
+             * @description Tokens; default: 128, at most a quarter of chunk_size
              * @default 128
              */
             chunk_overlap: number;
@@ -3807,7 +3824,7 @@ export interface components {
         };
         /**
          * HistoryTurn
-         * @description A message before the question.
+         * @description An earlier message of the conversation.
          */
         HistoryTurn: {
             /**
@@ -3832,7 +3849,7 @@ export interface components {
         };
         /**
          * IndexedDocumentResponse
-         * @description A document as a knowledge base lists it.
+         * @description An indexed document of a knowledge base.
          */
         IndexedDocumentResponse: {
             /** Document Id */
@@ -3846,7 +3863,7 @@ export interface components {
         };
         /**
          * InvitationAcceptBody
-         * @description Who becomes a member: somebody new with a name and a password, or, without them, whoever is signed in.
+         * @description A new person with name and password, or, without them, the signed-in person.
          * @example {
          *       "name": "Ada",
          *       "password": "correct horse battery",
@@ -3856,12 +3873,12 @@ export interface components {
         InvitationAcceptBody: {
             /**
              * Token
-             * @description What stands behind # in the link
+             * @description The part of the link after #
              */
             token: string;
             /**
              * Email
-             * @description Where the invitation names none
+             * @description Required if the invitation has no address
              */
             email?: string | null;
             /** Name */
@@ -3871,7 +3888,7 @@ export interface components {
         };
         /**
          * InvitationCreate
-         * @description Somebody to invite.
+         * @description An invitation to create.
          * @example {
          *       "email": "grace@example.com",
          *       "role": "editor"
@@ -3884,7 +3901,7 @@ export interface components {
         };
         /**
          * InvitationCreated
-         * @description A new invitation with its link's secret, which is shown this once, if at all.
+         * @description A new invitation with its link's secret, shown only once.
          */
         InvitationCreated: {
             /** Invitation Id */
@@ -3898,18 +3915,18 @@ export interface components {
             created_at: string;
             /** Expires At */
             expires_at: string;
-            /** @description Whose rights bound it; null: made before makers were recorded */
+            /** @description The creator, whose rights bound the invitation; null: created before creators were recorded */
             made_by: components["schemas"]["MadeBy"] | null;
-            /** @description What it makes of its follower now: `role`, or less where its maker may give less; null: nothing, since its maker has left the organization or may invite nobody any more */
+            /** @description The role granted now: `role`, or less if its creator may grant less; null: none, since its creator has left the organization or may no longer invite */
             role_now: components["schemas"]["Role"] | null;
             /**
              * Token
-             * @description The link is /invite/#<token>; it is not stored and cannot be shown again. Null where it was mailed: following it would tell others whether the address has an account
+             * @description The link is /invite/#<token>. The secret is not stored and not shown again. Null if it was mailed, since following the link reveals whether the address has an account
              */
             token: string | null;
             /**
              * Is Mailed
-             * @description Whether the link was sent to the address
+             * @description Whether the link was mailed
              */
             is_mailed: boolean;
         };
@@ -3935,13 +3952,13 @@ export interface components {
         InvitationLookBody: {
             /**
              * Token
-             * @description What stands behind # in the link
+             * @description The part of the link after #
              */
             token: string;
         };
         /**
          * InvitationPreview
-         * @description What an invitation leads to.
+         * @description The organization and role of an invitation.
          */
         InvitationPreview: {
             /** Organization Name */
@@ -3954,7 +3971,7 @@ export interface components {
         };
         /**
          * InvitationResponse
-         * @description An invitation that is neither used nor expired.
+         * @description An open invitation.
          */
         InvitationResponse: {
             /** Invitation Id */
@@ -3968,14 +3985,14 @@ export interface components {
             created_at: string;
             /** Expires At */
             expires_at: string;
-            /** @description Whose rights bound it; null: made before makers were recorded */
+            /** @description The creator, whose rights bound the invitation; null: created before creators were recorded */
             made_by: components["schemas"]["MadeBy"] | null;
-            /** @description What it makes of its follower now: `role`, or less where its maker may give less; null: nothing, since its maker has left the organization or may invite nobody any more */
+            /** @description The role granted now: `role`, or less if its creator may grant less; null: none, since its creator has left the organization or may no longer invite */
             role_now: components["schemas"]["Role"] | null;
         };
         /**
          * JobCancel
-         * @description Which waiting or running jobs to stop: those that fit everything that is given, or `all` of the organization.
+         * @description Waiting or running jobs to cancel: those that match all given criteria, or `all` of the organization.
          * @example {
          *       "kind": "sync",
          *       "state": "available"
@@ -3999,13 +4016,13 @@ export interface components {
             all: boolean;
             /**
              * State
-             * @description Only those that wait (available), or only those that run
+             * @description Waiting (available) or running jobs only
              */
             state?: ("available" | "running") | null;
         };
         /**
          * JobCounts
-         * @description The queue in numbers, of this organization; kinds of which there is no job are left out.
+         * @description The organization's jobs by kind; kinds without jobs are omitted.
          */
         JobCounts: {
             /** Kinds */
@@ -4019,7 +4036,7 @@ export interface components {
         };
         /**
          * JobDetail
-         * @description A job, where its last attempt failed, and what became of the attempts so far, latest first.
+         * @description A job with its attempts, latest first, and the place of its last failure.
          */
         JobDetail: {
             /** Job Id */
@@ -4029,12 +4046,12 @@ export interface components {
             task_state: components["schemas"]["TaskState"];
             /**
              * Priority
-             * @description Smaller is sooner
+             * @description Smaller values run first
              */
             priority: number;
             /**
              * Attempt
-             * @description How often it was tried; being told to wait by a provider does not count
+             * @description Number of attempts, excluding those put off by a provider
              */
             attempt: number;
             /** Max Attempts */
@@ -4046,28 +4063,28 @@ export interface components {
             /** Generation Id */
             generation_id: string | null;
             progress: components["schemas"]["ProgressResponse"] | null;
-            /** @description Of the last attempt that failed */
+            /** @description Error of the last failed attempt */
             error: components["schemas"]["FailureResponse"] | null;
             /** Is Cancel Wanted */
             is_cancel_wanted: boolean;
             /**
              * Waits For
-             * @description provider: it goes on by itself once the provider of its model answers; quota: once there are SPUs
+             * @description provider: continues once the model's provider responds; quota: continues once SPUs are available
              */
             waits_for: ("provider" | "quota") | null;
             /**
              * Waiting Since
-             * @description Since when it has been put off by these
+             * @description Start of this wait
              */
             waiting_since: string | null;
             /**
              * Worker
-             * @description The process that has it; operators find it by `analytiq workers list`
+             * @description The worker process; operators find it with `analytiq workers list`
              */
             worker: string | null;
             /**
              * Run At
-             * @description When it is, or was, due
+             * @description Due time
              */
             run_at: string;
             /** Created At */
@@ -4078,7 +4095,7 @@ export interface components {
             request_id: string | null;
             /**
              * Stack
-             * @description Where the last attempt failed: files as they lie in their packages
+             * @description Stack trace of the last failure, with paths relative to their packages
              */
             stack: string | null;
             /** Attempts */
@@ -4093,7 +4110,7 @@ export interface components {
             error_code: string;
             /**
              * Detail
-             * @description What one of them says; others may name other files
+             * @description The message of one of the jobs; others may name other files
              */
             detail: string;
             /** Count */
@@ -4101,7 +4118,7 @@ export interface components {
         };
         /**
          * JobErrors
-         * @description All dead jobs that match, by error; most frequent first.
+         * @description All matching dead jobs by error, most frequent first.
          */
         JobErrors: {
             /** Errors */
@@ -4127,7 +4144,7 @@ export interface components {
             total_count: number;
             /**
              * Total Count Is At Least
-             * @description There are more than `total_count`
+             * @description Whether there are more jobs than `total_count`
              */
             total_count_is_at_least: boolean;
             /** Skip */
@@ -4135,7 +4152,7 @@ export interface components {
         };
         /**
          * JobReplay
-         * @description Which dead jobs to run again: those that fit everything that is given, or `all` of the organization.
+         * @description Dead jobs to replay: those that match all given criteria, or `all` of the organization.
          * @example {
          *       "error_code": "provider_refused",
          *       "kind": "sync"
@@ -4157,7 +4174,7 @@ export interface components {
         };
         /**
          * JobResponse
-         * @description A job that waits, runs, or was given up (dead).
+         * @description A waiting, running or failed (dead) job.
          */
         JobResponse: {
             /** Job Id */
@@ -4167,12 +4184,12 @@ export interface components {
             task_state: components["schemas"]["TaskState"];
             /**
              * Priority
-             * @description Smaller is sooner
+             * @description Smaller values run first
              */
             priority: number;
             /**
              * Attempt
-             * @description How often it was tried; being told to wait by a provider does not count
+             * @description Number of attempts, excluding those put off by a provider
              */
             attempt: number;
             /** Max Attempts */
@@ -4184,28 +4201,28 @@ export interface components {
             /** Generation Id */
             generation_id: string | null;
             progress: components["schemas"]["ProgressResponse"] | null;
-            /** @description Of the last attempt that failed */
+            /** @description Error of the last failed attempt */
             error: components["schemas"]["FailureResponse"] | null;
             /** Is Cancel Wanted */
             is_cancel_wanted: boolean;
             /**
              * Waits For
-             * @description provider: it goes on by itself once the provider of its model answers; quota: once there are SPUs
+             * @description provider: continues once the model's provider responds; quota: continues once SPUs are available
              */
             waits_for: ("provider" | "quota") | null;
             /**
              * Waiting Since
-             * @description Since when it has been put off by these
+             * @description Start of this wait
              */
             waiting_since: string | null;
             /**
              * Worker
-             * @description The process that has it; operators find it by `analytiq workers list`
+             * @description The worker process; operators find it with `analytiq workers list`
              */
             worker: string | null;
             /**
              * Run At
-             * @description When it is, or was, due
+             * @description Due time
              */
             run_at: string;
             /** Created At */
@@ -4224,7 +4241,7 @@ export interface components {
         JsonValue: unknown;
         /**
          * JudgementResponse
-         * @description Whether the document passed a stage, in words.
+         * @description The document's result at one stage.
          */
         JudgementResponse: {
             stage: components["schemas"]["Stage"];
@@ -4235,7 +4252,7 @@ export interface components {
         };
         /**
          * KindCountsResponse
-         * @description How many jobs of a kind wait, run, or were given up.
+         * @description The number of waiting, running and dead jobs of a kind.
          */
         KindCountsResponse: {
             kind: components["schemas"]["JobKind"];
@@ -4248,7 +4265,7 @@ export interface components {
         };
         /**
          * KnowledgeBaseCreate
-         * @description A knowledge base to make; `embedding_model` left out means the organization's default.
+         * @description A knowledge base to create. The default of `embedding_model` is the organization's.
          * @example {
          *       "chunk_overlap": 128,
          *       "chunk_size": 512,
@@ -4285,7 +4302,7 @@ export interface components {
             chunk_size: number;
             /**
              * Chunk Overlap
-             * @description Tokens; left out: 128, at most a quarter of chunk_size
+             * @description Tokens; default: 128, at most a quarter of chunk_size
              * @default 128
              */
             chunk_overlap: number;
@@ -4299,7 +4316,7 @@ export interface components {
         };
         /**
          * KnowledgeBaseDeleted
-         * @description The seed's answer to a deletion.
+         * @description The confirmation of a deleted knowledge base.
          */
         KnowledgeBaseDeleted: {
             /**
@@ -4356,39 +4373,39 @@ export interface components {
             coalesce_neighbors: number;
             /**
              * Vector Store
-             * @description who finds its chunks: `local`, or `mongodb`'s own search
+             * @description Retrieval backend: `local`, or MongoDB's search (`mongodb`)
              */
             vector_store: string;
             /**
              * Status
-             * @description `indexing` until the first indexing has ended, then `active`; or `error`
+             * @description `indexing` until the first indexing is finished, then `active`; or `error`
              */
             status: string;
             /** @description `complete`: every document is searchable. `indexing`: some are in progress. `incomplete`: some failed. `failed`: all failed, or the knowledge base did */
             health: components["schemas"]["KnowledgeBaseHealth"];
             /**
              * Keyword Index
-             * @description `building`: keyword search does not find the latest documents yet, and `degraded` says so; as the process that answers has it. Null in events
+             * @description State in the responding process. `building`: keyword search misses the latest documents, and `degraded` says so. Null in events
              */
             keyword_index: ("ready" | "building" | "off") | null;
             /**
              * Document Count
-             * @description Documents that are searchable
+             * @description Searchable documents
              */
             document_count: number;
             /**
              * Failed Document Count
-             * @description Documents with its tags that could not be read or indexed; list them by `state` and `kb_id`
+             * @description Documents with its tags whose extraction or indexing failed; list them by `state` and `kb_id`
              */
             failed_document_count: number;
             /**
              * Waiting Document Count
-             * @description Documents with its tags that are to be read or indexed; counted up to 10,000
+             * @description Documents with its tags that wait for extraction or indexing; counted up to 10,000
              */
             waiting_document_count: number;
             /**
              * Empty Document Count
-             * @description Documents with its tags that were read and have no text
+             * @description Documents with its tags without any text
              */
             empty_document_count: number;
             /** Chunk Count */
@@ -4402,7 +4419,7 @@ export interface components {
         };
         /**
          * KnowledgeBaseStateResponse
-         * @description Whether the document can be found in one of its knowledge bases yet, and why not.
+         * @description The document's indexing state in one of its knowledge bases.
          */
         KnowledgeBaseStateResponse: {
             /** Kb Id */
@@ -4411,12 +4428,12 @@ export interface components {
             name: string;
             /**
              * State
-             * @description indexed, waiting, indexing, failed, empty (no text), waiting_for_quota, or waiting_for_provider: the provider fails or asks to wait, and indexing goes on by itself once it answers
+             * @description indexed, waiting, indexing, failed, empty (no text), waiting_for_quota, or waiting_for_provider: the provider fails or asks to wait, and indexing continues once it responds
              */
             state: string;
             /**
              * Is Searchable
-             * @description true also while an older text is found until the new one is indexed
+             * @description Also true while searches find the former text
              */
             is_searchable: boolean;
             /** Reason */
@@ -4425,7 +4442,7 @@ export interface components {
             progress: components["schemas"]["ProgressResponse"] | null;
             /**
              * Waiting Since
-             * @description Since when it has been put off by its provider or a quota
+             * @description Start of the wait for a provider or a quota
              */
             waiting_since: string | null;
             /** Chunk Count */
@@ -4435,7 +4452,7 @@ export interface components {
         };
         /**
          * KnowledgeBaseUpdate
-         * @description What to change; what is left out stays. Chunking and embedding settings cannot be changed.
+         * @description Fields to change; omitted fields stay. Chunking and embedding settings cannot be changed.
          * @example {
          *       "coalesce_neighbors": 3,
          *       "name": "Updated KB Name"
@@ -4453,7 +4470,7 @@ export interface components {
         };
         /**
          * LastRunResponse
-         * @description A run in short.
+         * @description A summary of a run.
          */
         LastRunResponse: {
             /** Run Id */
@@ -4484,12 +4501,12 @@ export interface components {
             document_id: string;
             /**
              * Document Name
-             * @description With the folders that it was uploaded with: contracts/2024/acme.pdf
+             * @description The name with the folders of the upload: contracts/2024/acme.pdf
              */
             document_name: string;
             /**
              * Origin
-             * @description The directory that it was ingested from, as `analytiq ingest` names it
+             * @description The directory of `analytiq ingest`
              */
             origin: string | null;
             /**
@@ -4522,13 +4539,13 @@ export interface components {
             updated_at: string;
             /**
              * Knowledge Bases
-             * @description Where it stands in each of its knowledge bases; null unless asked for by `include`
+             * @description The state in each of its knowledge bases; null unless requested by `include`
              */
             knowledge_bases: components["schemas"]["KnowledgeBaseStateResponse"][] | null;
         };
         /**
          * ListedJobResponse
-         * @description A job of a list; names are null unless `include` asks for them, and where what they name is gone.
+         * @description A job of a list. Names are null unless requested by `include`, and if the object was deleted.
          */
         ListedJobResponse: {
             /** Job Id */
@@ -4538,12 +4555,12 @@ export interface components {
             task_state: components["schemas"]["TaskState"];
             /**
              * Priority
-             * @description Smaller is sooner
+             * @description Smaller values run first
              */
             priority: number;
             /**
              * Attempt
-             * @description How often it was tried; being told to wait by a provider does not count
+             * @description Number of attempts, excluding those put off by a provider
              */
             attempt: number;
             /** Max Attempts */
@@ -4555,28 +4572,28 @@ export interface components {
             /** Generation Id */
             generation_id: string | null;
             progress: components["schemas"]["ProgressResponse"] | null;
-            /** @description Of the last attempt that failed */
+            /** @description Error of the last failed attempt */
             error: components["schemas"]["FailureResponse"] | null;
             /** Is Cancel Wanted */
             is_cancel_wanted: boolean;
             /**
              * Waits For
-             * @description provider: it goes on by itself once the provider of its model answers; quota: once there are SPUs
+             * @description provider: continues once the model's provider responds; quota: continues once SPUs are available
              */
             waits_for: ("provider" | "quota") | null;
             /**
              * Waiting Since
-             * @description Since when it has been put off by these
+             * @description Start of this wait
              */
             waiting_since: string | null;
             /**
              * Worker
-             * @description The process that has it; operators find it by `analytiq workers list`
+             * @description The worker process; operators find it with `analytiq workers list`
              */
             worker: string | null;
             /**
              * Run At
-             * @description When it is, or was, due
+             * @description Due time
              */
             run_at: string;
             /** Created At */
@@ -4592,7 +4609,7 @@ export interface components {
         };
         /**
          * ListedKnowledgeBaseResponse
-         * @description A knowledge base in a list, with what there is to do for it; of all of the page, 10,000 jobs are counted.
+         * @description A knowledge base in a list with its job counts; at most 10,000 jobs a page are counted.
          */
         ListedKnowledgeBaseResponse: {
             /** Kb Id */
@@ -4617,39 +4634,39 @@ export interface components {
             coalesce_neighbors: number;
             /**
              * Vector Store
-             * @description who finds its chunks: `local`, or `mongodb`'s own search
+             * @description Retrieval backend: `local`, or MongoDB's search (`mongodb`)
              */
             vector_store: string;
             /**
              * Status
-             * @description `indexing` until the first indexing has ended, then `active`; or `error`
+             * @description `indexing` until the first indexing is finished, then `active`; or `error`
              */
             status: string;
             /** @description `complete`: every document is searchable. `indexing`: some are in progress. `incomplete`: some failed. `failed`: all failed, or the knowledge base did */
             health: components["schemas"]["KnowledgeBaseHealth"];
             /**
              * Keyword Index
-             * @description `building`: keyword search does not find the latest documents yet, and `degraded` says so; as the process that answers has it. Null in events
+             * @description State in the responding process. `building`: keyword search misses the latest documents, and `degraded` says so. Null in events
              */
             keyword_index: ("ready" | "building" | "off") | null;
             /**
              * Document Count
-             * @description Documents that are searchable
+             * @description Searchable documents
              */
             document_count: number;
             /**
              * Failed Document Count
-             * @description Documents with its tags that could not be read or indexed; list them by `state` and `kb_id`
+             * @description Documents with its tags whose extraction or indexing failed; list them by `state` and `kb_id`
              */
             failed_document_count: number;
             /**
              * Waiting Document Count
-             * @description Documents with its tags that are to be read or indexed; counted up to 10,000
+             * @description Documents with its tags that wait for extraction or indexing; counted up to 10,000
              */
             waiting_document_count: number;
             /**
              * Empty Document Count
-             * @description Documents with its tags that were read and have no text
+             * @description Documents with its tags without any text
              */
             empty_document_count: number;
             /** Chunk Count */
@@ -4662,33 +4679,33 @@ export interface components {
             updated_at: string;
             /**
              * Unfinished Jobs
-             * @description Jobs that wait or run
+             * @description Waiting and running jobs
              */
             unfinished_jobs: number;
             /**
              * Given Up Jobs
-             * @description Jobs that need attention: replay them once the cause is gone
+             * @description Failed (dead) jobs: remove the cause, then replay them
              */
             given_up_jobs: number;
             /**
              * Given Up Reason
-             * @description Why one of these was given up
+             * @description The reason of one of the failed jobs
              */
             given_up_reason: string | null;
             /**
              * Jobs Waiting For Provider
-             * @description Unfinished jobs that wait for the model's provider; they go on by themselves once it answers
+             * @description Unfinished jobs that wait for the model's provider and continue once it responds
              */
             jobs_waiting_for_provider: number;
             /**
              * Provider Reason
-             * @description Why one of these waits
+             * @description The reason of one of the waiting jobs
              */
             provider_reason: string | null;
         };
         /**
          * ListedPromptResponse
-         * @description A prompt of a list, with what `include` asks for.
+         * @description A prompt of a list with the fields requested by `include`.
          */
         ListedPromptResponse: {
             /** Prompt Id */
@@ -4729,10 +4746,10 @@ export interface components {
             updated_at: string;
             /**
              * Kb Name
-             * @description Null: not asked for, no knowledge base, or one that is gone
+             * @description null: not requested, no knowledge base, or a deleted one
              */
             kb_name: string | null;
-            /** @description Null: not asked for, or it was never run */
+            /** @description null: not requested, or no run yet */
             last_run: components["schemas"]["LastRunResponse"] | null;
         };
         /**
@@ -4744,7 +4761,7 @@ export interface components {
             llm_providers: components["schemas"]["LlmProviderResponse"][];
             /**
              * Total Count
-             * @description How many there are in all
+             * @description Number of providers on all pages
              */
             total_count: number;
             /** Skip */
@@ -4752,7 +4769,7 @@ export interface components {
         };
         /**
          * LlmProviderPut
-         * @description A key to store, in the place of the one that is there.
+         * @description A key to store, replacing the present one.
          * @example {
          *       "api_key": "sk-an-example-key-that-opens-nothing"
          *     }
@@ -4760,28 +4777,28 @@ export interface components {
         LlmProviderPut: {
             /**
              * Api Key
-             * @description Stored encrypted; no answer ever holds it. Left out for a server that asks for none
+             * @description Stored encrypted, never returned. Omit it for a server without authentication
              */
             api_key?: string | null;
             /**
              * Api Base
-             * @description Address of a server of your own that speaks OpenAI's protocol, or of Azure's resource
+             * @description Address of your own OpenAI-compatible server, or of the Azure resource
              */
             api_base?: string | null;
         };
         /**
          * LlmProviderResponse
-         * @description A provider that the organization can use.
+         * @description A provider available to the organization.
          */
         LlmProviderResponse: {
             /**
              * Litellm Provider
-             * @description As LiteLLM names it
+             * @description LiteLLM's name of the provider
              */
             litellm_provider: string;
             /**
              * Source
-             * @description Whose key is used: the organization's own, or the platform's default
+             * @description Owner of the key in use: the organization, or the platform as the default
              * @enum {string}
              */
             source: "organization" | "platform";
@@ -4792,7 +4809,7 @@ export interface components {
             key_hint: string | null;
             /**
              * Is Readable
-             * @description False where the key has to be stored again: the secret key has changed
+             * @description False: the server's secret key has changed; store the key again
              */
             is_readable: boolean;
             /** Api Base */
@@ -4804,7 +4821,7 @@ export interface components {
         };
         /**
          * LlmProviderTest
-         * @description What to try.
+         * @description A model to test.
          * @example {
          *       "model": "text-embedding-3-small"
          *     }
@@ -4812,13 +4829,13 @@ export interface components {
         LlmProviderTest: {
             /**
              * Model
-             * @description An embedding model of the provider; its usual one, if left out
+             * @description An embedding model of the provider; default: its usual one
              */
             model?: string | null;
         };
         /**
          * LlmProviderTestResponse
-         * @description What one call to the provider came to.
+         * @description The result of one call to the provider.
          */
         LlmProviderTestResponse: {
             /** Litellm Provider */
@@ -4829,25 +4846,25 @@ export interface components {
             is_working: boolean;
             /**
              * Dimensions
-             * @description Of the vector that came back
+             * @description Dimensions of the returned vector
              */
             dimensions: number | null;
             /** Milliseconds */
             milliseconds: number;
             /**
              * Code
-             * @description The error's, where it does not work
+             * @description Error code of a failed call
              */
             code: string | null;
             /**
              * Detail
-             * @description What happened, in a sentence
+             * @description The result as a sentence
              */
             detail: string;
         };
         /**
          * LlmUsageAnswer
-         * @description What chat and reranking models were asked, and what that cost.
+         * @description Usage of chat and reranking models, with its cost.
          */
         LlmUsageAnswer: {
             /** Total Calls */
@@ -4860,7 +4877,7 @@ export interface components {
             };
             /**
              * Kb Names
-             * @description Of the knowledge bases of `items` that are there, by id
+             * @description Names of the existing knowledge bases in `items`, by id
              */
             kb_names: {
                 [key: string]: string;
@@ -4870,12 +4887,12 @@ export interface components {
         };
         /**
          * LlmUsageItem
-         * @description Calls to chat and reranking models of one day, operation, model and knowledge base.
+         * @description Calls to chat and reranking models by day, operation, model and knowledge base.
          */
         LlmUsageItem: {
             /**
              * Day
-             * @description As 2026-01-31, in UTC
+             * @description Date in UTC, such as 2026-01-31
              */
             day: string;
             /**
@@ -4900,30 +4917,30 @@ export interface components {
             cost_usd: number;
             /**
              * Unpriced Calls
-             * @description Calls of models whose price is not known: not in `cost_usd`
+             * @description Calls of models without a known price, excluded from `cost_usd`
              */
             unpriced_calls: number;
         };
         /**
          * MadeBy
-         * @description Whoever made something, or took it over.
+         * @description The creator, or the caller of a takeover.
          */
         MadeBy: {
             kind: components["schemas"]["MakerKind"];
             /**
              * Id
-             * @description Of the person or the access token; null for the command line
+             * @description Id of the person or access token; null for the command line
              */
             id: string | null;
             /**
              * Name
-             * @description As it was then
+             * @description Name at that time
              */
             name: string;
         };
         /**
          * MadeKnowledgeBaseResponse
-         * @description A knowledge base that was just made, with what becomes of its documents' texts.
+         * @description A new knowledge base with the recipient of its texts.
          */
         MadeKnowledgeBaseResponse: {
             /** Kb Id */
@@ -4948,39 +4965,39 @@ export interface components {
             coalesce_neighbors: number;
             /**
              * Vector Store
-             * @description who finds its chunks: `local`, or `mongodb`'s own search
+             * @description Retrieval backend: `local`, or MongoDB's search (`mongodb`)
              */
             vector_store: string;
             /**
              * Status
-             * @description `indexing` until the first indexing has ended, then `active`; or `error`
+             * @description `indexing` until the first indexing is finished, then `active`; or `error`
              */
             status: string;
             /** @description `complete`: every document is searchable. `indexing`: some are in progress. `incomplete`: some failed. `failed`: all failed, or the knowledge base did */
             health: components["schemas"]["KnowledgeBaseHealth"];
             /**
              * Keyword Index
-             * @description `building`: keyword search does not find the latest documents yet, and `degraded` says so; as the process that answers has it. Null in events
+             * @description State in the responding process. `building`: keyword search misses the latest documents, and `degraded` says so. Null in events
              */
             keyword_index: ("ready" | "building" | "off") | null;
             /**
              * Document Count
-             * @description Documents that are searchable
+             * @description Searchable documents
              */
             document_count: number;
             /**
              * Failed Document Count
-             * @description Documents with its tags that could not be read or indexed; list them by `state` and `kb_id`
+             * @description Documents with its tags whose extraction or indexing failed; list them by `state` and `kb_id`
              */
             failed_document_count: number;
             /**
              * Waiting Document Count
-             * @description Documents with its tags that are to be read or indexed; counted up to 10,000
+             * @description Documents with its tags that wait for extraction or indexing; counted up to 10,000
              */
             waiting_document_count: number;
             /**
              * Empty Document Count
-             * @description Documents with its tags that were read and have no text
+             * @description Documents with its tags without any text
              */
             empty_document_count: number;
             /** Chunk Count */
@@ -4991,7 +5008,7 @@ export interface components {
             created_at: string;
             /** Updated At */
             updated_at: string;
-            /** @description Where the texts of its documents and questions are sent */
+            /** @description The recipient of the texts of its documents and questions */
             texts_go_to: components["schemas"]["DestinationResponse"];
         };
         /**
@@ -5031,7 +5048,7 @@ export interface components {
         };
         /**
          * MemberRoleBody
-         * @description Another role.
+         * @description The new role.
          * @example {
          *       "role": "editor"
          *     }
@@ -5041,7 +5058,7 @@ export interface components {
         };
         /**
          * MetadataFieldsAnswer
-         * @description The declared fields, and what declaring them did.
+         * @description The declared fields and the effects of the declaration.
          */
         MetadataFieldsAnswer: {
             /** Fields */
@@ -5050,18 +5067,18 @@ export interface components {
             };
             /**
              * Documents Rewritten
-             * @description Documents whose metadata was written anew
+             * @description Documents with rewritten metadata
              */
             documents_rewritten: number;
             /**
              * Values Removed
-             * @description Values of another type that were removed from them
+             * @description Removed values of another type
              */
             values_removed: number;
         };
         /**
          * MetadataFieldsDeclaration
-         * @description All fields that are to be declared.
+         * @description The complete set of fields to declare.
          * @example {
          *       "fields": {
          *         "due": "date",
@@ -5072,20 +5089,20 @@ export interface components {
         MetadataFieldsDeclaration: {
             /**
              * Fields
-             * @description Key of the metadata → type of its values, or of each in a list
+             * @description Metadata key → type of its value, or of each value in a list
              */
             fields: {
                 [key: string]: components["schemas"]["FieldType"];
             };
             /**
-             * @description Where documents have values of another type: refuse to declare, naming documents, or remove the values from their metadata
+             * @description Existing values of another type: refuse the declaration and name documents, or remove the values
              * @default refuse
              */
             on_misfit: components["schemas"]["MisfitPolicy"];
         };
         /**
          * MetadataFieldsResponse
-         * @description The declared fields, by name.
+         * @description The declared fields by name.
          */
         MetadataFieldsResponse: {
             /** Fields */
@@ -5113,7 +5130,7 @@ export interface components {
         ModelKind: "chat" | "embedding" | "rerank" | "unknown";
         /**
          * ModelLimitBody
-         * @description Limits of one model; null: as for the organization's other models.
+         * @description Limits of one model; null: the limit of the organization's other models.
          */
         ModelLimitBody: {
             /** Model */
@@ -5148,32 +5165,32 @@ export interface components {
             skip: number;
             /**
              * Unreachable
-             * @description Provider → why the models of its server are not in the list
+             * @description Provider → reason for its server's models missing from the list
              */
             unreachable: {
                 [key: string]: string;
             };
             /**
              * Default Chat Model
-             * @description The model of chats and prompts that name none; null: none is configured, and they must name one
+             * @description Default of chats and prompts; null: none is configured, so they must name a model
              */
             default_chat_model: string | null;
         };
         /**
          * ModelResponse
-         * @description A model that the organization can ask; what is null is not known.
+         * @description A model available to the organization; null means unknown.
          */
         ModelResponse: {
             /**
              * Model
-             * @description The name that it is asked by
+             * @description The model's name in requests
              */
             model: string;
             /** Litellm Provider */
             litellm_provider: string;
-            /** @description `unknown` of a server's models: its list does not tell */
+            /** @description `unknown` for models of a server, whose list has no kinds */
             kind: components["schemas"]["ModelKind"];
-            /** @description LiteLLM's `table`, a `server` of the organization's own, or `local` in this process */
+            /** @description LiteLLM's `table`, an own `server` of the organization, or `local` in this process */
             source: components["schemas"]["ModelSource"];
             /** Supports Tools */
             supports_tools: boolean | null;
@@ -5198,7 +5215,7 @@ export interface components {
         ModelSource: "table" | "server" | "local";
         /**
          * NameChangeBody
-         * @description What a person is called from now on.
+         * @description The person's new name.
          * @example {
          *       "name": "Ada Lovelace"
          *     }
@@ -5215,36 +5232,36 @@ export interface components {
         OnUse: "refuse" | "detach";
         /**
          * OpenSession
-         * @description A browser in which the person is signed in.
+         * @description A signed-in browser of the person.
          */
         OpenSession: {
             /** Session Id */
             session_id: string;
             /**
              * Is Current
-             * @description Whether it is the session that asks
+             * @description Whether the request belongs to this session
              */
             is_current: boolean;
             /** Created At */
             created_at: string;
             /**
              * Last Seen At
-             * @description To five minutes
+             * @description Accurate to five minutes
              */
             last_seen_at: string;
             /**
              * Expires At
-             * @description Unless it is used before
+             * @description Extended by use
              */
             expires_at: string;
             /**
              * Address
-             * @description From where the sign-in came
+             * @description Network address at sign-in
              */
             address: string | null;
             /**
              * User Agent
-             * @description As the browser called itself at the sign-in; at most 300 characters
+             * @description The browser's user agent at sign-in; at most 300 characters
              */
             user_agent: string | null;
         };
@@ -5269,20 +5286,20 @@ export interface components {
             organization_id: string;
             /** Name */
             name: string;
-            /** @description Whom it shares embeddings with now */
+            /** @description Whether cached embeddings are shared now */
             cache_scope: components["schemas"]["CacheScope"];
             /**
              * May Share Cache
-             * @description Whether the operator allows organizations to share embeddings
+             * @description Whether the operator allows organizations to share cached embeddings
              */
             may_share_cache: boolean;
             /** Created At */
             created_at: string;
-            /** @description What whoever asks may do here; each includes those before it */
+            /** @description The caller's permission; each includes those before it */
             permission: components["schemas"]["Permission"];
             /**
              * Permission Needed
-             * @description What each operation of an organization needs
+             * @description The permission required by each operation
              */
             permission_needed: {
                 [key: string]: components["schemas"]["Permission"];
@@ -5290,7 +5307,7 @@ export interface components {
         };
         /**
          * OrganizationSettingsResponse
-         * @description What the organization sets for itself, and what it may choose from.
+         * @description The organization's settings and the available choices.
          */
         OrganizationSettingsResponse: {
             /**
@@ -5300,7 +5317,7 @@ export interface components {
             ocr_languages: string[] | null;
             /**
              * Available Ocr Languages
-             * @description Whose data is installed wherever documents are read
+             * @description Languages installed on all workers that extract documents
              */
             available_ocr_languages: string[];
             rate_limits: components["schemas"]["RateLimitsResponse"];
@@ -5308,7 +5325,7 @@ export interface components {
         };
         /**
          * OrganizationSettingsUpdate
-         * @description What the organization sets for itself; what is left out stays, null is as the server says.
+         * @description Settings to change. Omitted fields stay; null resets to the server's value.
          * @example {
          *       "ocr_languages": [
          *         "eng"
@@ -5328,15 +5345,15 @@ export interface components {
         OrganizationSettingsUpdate: {
             /**
              * Ocr Languages
-             * @description Tesseract's codes, the most frequent language first; one of `available_ocr_languages`. Counts from the next extraction on
+             * @description Tesseract codes from `available_ocr_languages`, most frequent language first. Effective from the next extraction on
              */
             ocr_languages?: string[] | null;
-            /** @description Replaces all of them; counts within seconds */
+            /** @description Replaces all limits; effective within seconds */
             rate_limits?: components["schemas"]["RateLimitsBody"] | null;
         };
         /**
          * OrganizationUpdate
-         * @description Settings to change; what is left out stays.
+         * @description Settings to change. Omitted fields stay.
          * @example {
          *       "cache_scope": "organization",
          *       "name": "Acme"
@@ -5345,12 +5362,12 @@ export interface components {
         OrganizationUpdate: {
             /** Name */
             name?: string | null;
-            /** @description `organization`, the default: embeddings are shared with nobody. `global`: they are shared with all organizations that share theirs, so that a text that another has embedded costs nothing; whoever shares can tell, by price or time, whether another organization has a certain text. Therefore `global` is refused (409, `global_cache_not_allowed`) unless the operator sets ANALYTIQ_EMBEDDING__ALLOW_GLOBAL_CACHE. Counts from the next call on */
+            /** @description `organization` (default): cached embeddings are private. `global`: they are shared with all other sharing organizations, so a text embedded by one of them is free. By price or response time, a sharing organization can detect whether another has a certain text. Therefore `global` is refused (409, `global_cache_not_allowed`) unless the operator sets ANALYTIQ_EMBEDDING__ALLOW_GLOBAL_CACHE. Effective from the next call on */
             cache_scope?: components["schemas"]["CacheScope"] | null;
         };
         /**
          * PassagePlace
-         * @description Where the characters [start, end) of a document's text stand.
+         * @description The position of the characters [start, end) of a document's text.
          */
         PassagePlace: {
             /** Document Id */
@@ -5364,7 +5381,7 @@ export interface components {
         };
         /**
          * PasswordChangeBody
-         * @description The password in use, and the one to come.
+         * @description The current and the new password.
          * @example {
          *       "current_password": "correct horse battery",
          *       "new_password": "staple another one"
@@ -5384,7 +5401,7 @@ export interface components {
         };
         /**
          * PasswordResetBody
-         * @description A link's secret, and the password to come.
+         * @description A link's secret and the new password.
          * @example {
          *       "password": "staple another one",
          *       "token": "what-stands-behind-the-hash"
@@ -5393,7 +5410,7 @@ export interface components {
         PasswordResetBody: {
             /**
              * Token
-             * @description What stands behind # in the link
+             * @description The part of the link after #
              */
             token: string;
             /**
@@ -5404,7 +5421,7 @@ export interface components {
         };
         /**
          * PasswordResetRequestBody
-         * @description Whose password is forgotten.
+         * @description The email address of the account.
          * @example {
          *       "email": "ada@example.com"
          *     }
@@ -5421,7 +5438,7 @@ export interface components {
         Permission: "read" | "write" | "admin" | "owner";
         /**
          * PlacedPageResponse
-         * @description One of the passage's pages; `reason` says why it has no boxes.
+         * @description A page of the passage; `reason` explains missing boxes.
          */
         PlacedPageResponse: {
             /** Page Number */
@@ -5439,7 +5456,7 @@ export interface components {
         Preset: "full_hybrid" | "hybrid_without_hyde" | "vector_with_reranking" | "fast_vector";
         /**
          * PriceRange
-         * @description US dollars, and where they probably lie.
+         * @description US dollars with their 95 % interval.
          */
         PriceRange: {
             /** Value */
@@ -5476,7 +5493,7 @@ export interface components {
         };
         /**
          * ProgressResponse
-         * @description How far a running job is.
+         * @description The progress of a running job.
          */
         ProgressResponse: {
             /** Done */
@@ -5488,7 +5505,7 @@ export interface components {
         };
         /**
          * PromptCreate
-         * @description A prompt to make.
+         * @description A prompt to create.
          * @example {
          *       "answer_schema": {
          *         "additionalProperties": false,
@@ -5533,24 +5550,24 @@ export interface components {
             model?: string | null;
             /**
              * Answer Schema
-             * @description A JSON schema of an object that answers follow; null: answers are texts
+             * @description JSON schema of the answer, an object; null: the answer is a text
              */
             answer_schema?: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
             /**
              * Tag Ids
-             * @description It runs by itself on documents with one of these tags
+             * @description Run automatically on documents with one of these tags
              */
             tag_ids?: string[];
             /**
              * Kb Id
-             * @description The knowledge base that the model may search
+             * @description The knowledge base available to the model
              */
             kb_id?: string | null;
             /**
              * Metadata Filter
-             * @description Narrows every search, as in a search's `metadata_filter`; the model can only narrow it further
+             * @description Filter of every search, as in `metadata_filter` of a search; the model can only narrow it
              */
             metadata_filter?: {
                 [key: string]: components["schemas"]["JsonValue"];
@@ -5559,28 +5576,28 @@ export interface components {
             temperature?: number | null;
             /**
              * Max Tokens
-             * @description Of one answer of the model
+             * @description Maximum tokens of one model response
              */
             max_tokens?: number | null;
             /**
              * Max Iterations
-             * @description Rounds of the model; the last one has to answer
+             * @description Maximum rounds of the model; the last one must answer
              * @default 5
              */
             max_iterations: number;
             /**
              * Token Budget
-             * @description Of a run: tokens asked and answered
+             * @description Maximum input and output tokens of a run
              */
             token_budget?: number | null;
             /**
              * Spu Budget
-             * @description Of a run: SPUs of its searches
+             * @description Maximum SPUs of a run's searches
              */
             spu_budget?: number | null;
             /**
              * Runs On Existing
-             * @description Also run it on the documents with its tags that are there already; it costs
+             * @description Also run on existing documents with the tags, at their cost
              * @default true
              */
             runs_on_existing: boolean;
@@ -5594,7 +5611,7 @@ export interface components {
             prompts: components["schemas"]["ListedPromptResponse"][];
             /**
              * Total Count
-             * @description How many match in all
+             * @description Number of matches on all pages
              */
             total_count: number;
             /** Skip */
@@ -5651,7 +5668,7 @@ export interface components {
             results: components["schemas"]["PromptResultResponse"][];
             /**
              * Total Count
-             * @description How many match in all
+             * @description Number of matches on all pages
              */
             total_count: number;
             /** Skip */
@@ -5659,7 +5676,7 @@ export interface components {
         };
         /**
          * PromptResultResponse
-         * @description The answer that counts, of one version for one document.
+         * @description The current answer of a version for a document.
          */
         PromptResultResponse: {
             /** Prompt Id */
@@ -5670,7 +5687,7 @@ export interface components {
             document_id: string;
             /** Run Id */
             run_id: string;
-            /** @description An object where the version has a schema, else a text */
+            /** @description An object if the version has a schema, else a text */
             answer: components["schemas"]["JsonValue"];
             /** Is Edited */
             is_edited: boolean;
@@ -5684,7 +5701,7 @@ export interface components {
             earlier: components["schemas"]["EarlierAnswerResponse"][];
             /**
              * Is Current
-             * @description false: the document's text was replaced or deleted since; null where `text_hash` is null
+             * @description false: the document's text was replaced or deleted since; null if `text_hash` is null
              */
             is_current: boolean | null;
             /** Created At */
@@ -5694,7 +5711,7 @@ export interface components {
         };
         /**
          * PromptResultUpdate
-         * @description An answer as a person has it, or that it is right.
+         * @description An edited answer, or its verification.
          * @example {
          *       "is_verified": true
          *     }
@@ -5703,22 +5720,22 @@ export interface components {
          *     }
          */
         PromptResultUpdate: {
-            /** @description Follows the version's schema, or is a text where it has none; left out: it stays */
+            /** @description An object by the version's schema, or a text without one; default: unchanged */
             answer?: components["schemas"]["JsonValue"];
             /**
              * Is Verified
-             * @description Left out: it stays, and an edited answer is not verified
+             * @description Default: unchanged, but false for an edited answer
              */
             is_verified?: boolean | null;
             /**
              * Run Id
-             * @description Of the result that was looked at; 409 where another run has replaced it
+             * @description Run of the displayed result; 409 if another run has replaced it
              */
             run_id?: string | null;
         };
         /**
          * PromptRunCreate
-         * @description What to run a prompt on: documents, or a text that is none.
+         * @description The input of a run: documents, or a text.
          * @example {
          *       "document_ids": [
          *         "507f1f77bcf86cd799439011"
@@ -5735,13 +5752,13 @@ export interface components {
             text?: string | null;
             /**
              * Version
-             * @description Of the prompt; the latest, if left out
+             * @description Version of the prompt; default: the latest
              */
             version?: number | null;
         };
         /**
          * PromptRunDetail
-         * @description A run with every step, and the text that it was run on.
+         * @description A run with all steps and its input text.
          */
         PromptRunDetail: {
             /** Run Id */
@@ -5752,18 +5769,18 @@ export interface components {
             version: number;
             /**
              * Document Id
-             * @description Null: it was run on a text
+             * @description null: the input was a text
              */
             document_id: string | null;
             /**
              * Is Automatic
-             * @description It ran by itself: a document with one of the prompt's tags was read
+             * @description Whether the run started automatically, after extraction of a document with one of the prompt's tags
              */
             is_automatic: boolean;
             status: components["schemas"]["RunStatus"];
             /** Model */
             model: string | null;
-            /** @description An object where the version has a schema, else a text */
+            /** @description An object if the version has a schema, else a text */
             answer: components["schemas"]["JsonValue"];
             usage: components["schemas"]["RunUsageResponse"];
             /** Warnings */
@@ -5771,7 +5788,7 @@ export interface components {
             error: components["schemas"]["FailureResponse"] | null;
             /**
              * Has Erased Passages
-             * @description Passages of documents that were deleted since are gone from it
+             * @description Whether passages of documents deleted since were removed from the run
              */
             has_erased_passages: boolean;
             /** Created At */
@@ -5794,7 +5811,7 @@ export interface components {
             runs: components["schemas"]["PromptRunResponse"][];
             /**
              * Total Count
-             * @description How many match in all
+             * @description Number of matches on all pages
              */
             total_count: number;
             /** Skip */
@@ -5802,7 +5819,7 @@ export interface components {
         };
         /**
          * PromptRunResponse
-         * @description A run, without its steps.
+         * @description A run without its steps.
          */
         PromptRunResponse: {
             /** Run Id */
@@ -5813,18 +5830,18 @@ export interface components {
             version: number;
             /**
              * Document Id
-             * @description Null: it was run on a text
+             * @description null: the input was a text
              */
             document_id: string | null;
             /**
              * Is Automatic
-             * @description It ran by itself: a document with one of the prompt's tags was read
+             * @description Whether the run started automatically, after extraction of a document with one of the prompt's tags
              */
             is_automatic: boolean;
             status: components["schemas"]["RunStatus"];
             /** Model */
             model: string | null;
-            /** @description An object where the version has a schema, else a text */
+            /** @description An object if the version has a schema, else a text */
             answer: components["schemas"]["JsonValue"];
             usage: components["schemas"]["RunUsageResponse"];
             /** Warnings */
@@ -5832,7 +5849,7 @@ export interface components {
             error: components["schemas"]["FailureResponse"] | null;
             /**
              * Has Erased Passages
-             * @description Passages of documents that were deleted since are gone from it
+             * @description Whether passages of documents deleted since were removed from the run
              */
             has_erased_passages: boolean;
             /** Created At */
@@ -5844,7 +5861,7 @@ export interface components {
         };
         /**
          * PromptRunsStarted
-         * @description Runs that jobs make; look at each by its id.
+         * @description Runs started as background jobs; poll each by its id.
          */
         PromptRunsStarted: {
             /** Runs */
@@ -5852,7 +5869,7 @@ export interface components {
         };
         /**
          * PromptUpdate
-         * @description What to change; what is left out stays, and null takes away. All but a name makes a further version.
+         * @description Fields to change. Omitted fields stay, null removes. All changes but a rename create a new version.
          * @example {
          *       "max_iterations": 3,
          *       "text": "When is it due?"
@@ -5870,7 +5887,7 @@ export interface components {
             model?: string | null;
             /**
              * Answer Schema
-             * @description A JSON schema of an object that answers follow; null: answers are texts
+             * @description JSON schema of the answer, an object; null: the answer is a text
              */
             answer_schema?: {
                 [key: string]: components["schemas"]["JsonValue"];
@@ -5879,12 +5896,12 @@ export interface components {
             tag_ids?: string[] | null;
             /**
              * Kb Id
-             * @description The knowledge base that the model may search
+             * @description The knowledge base available to the model
              */
             kb_id?: string | null;
             /**
              * Metadata Filter
-             * @description Narrows every search, as in a search's `metadata_filter`; the model can only narrow it further
+             * @description Filter of every search, as in `metadata_filter` of a search; the model can only narrow it
              */
             metadata_filter?: {
                 [key: string]: components["schemas"]["JsonValue"];
@@ -5893,24 +5910,24 @@ export interface components {
             temperature?: number | null;
             /**
              * Max Tokens
-             * @description Of one answer of the model
+             * @description Maximum tokens of one model response
              */
             max_tokens?: number | null;
             /** Max Iterations */
             max_iterations?: number | null;
             /**
              * Token Budget
-             * @description Of a run: tokens asked and answered
+             * @description Maximum input and output tokens of a run
              */
             token_budget?: number | null;
             /**
              * Spu Budget
-             * @description Of a run: SPUs of its searches
+             * @description Maximum SPUs of a run's searches
              */
             spu_budget?: number | null;
             /**
              * Runs On Existing
-             * @description Also run it on the documents with its tags that are there already; it costs
+             * @description Also run on existing documents with the tags, at their cost
              * @default true
              */
             runs_on_existing: boolean;
@@ -5924,7 +5941,7 @@ export interface components {
             versions: components["schemas"]["PromptVersionResponse"][];
             /**
              * Total Count
-             * @description How many there are in all
+             * @description Number of versions on all pages
              */
             total_count: number;
             /** Skip */
@@ -5932,7 +5949,7 @@ export interface components {
         };
         /**
          * PromptVersionResponse
-         * @description One version of a prompt; it never changes.
+         * @description An immutable version of a prompt.
          */
         PromptVersionResponse: {
             /** Prompt Id */
@@ -5970,30 +5987,30 @@ export interface components {
         };
         /**
          * QuotaAnswer
-         * @description The organization's SPUs.
+         * @description The organization's SPU quota.
          */
         QuotaAnswer: {
             /**
              * Quota
-             * @description In all, those used included; null: unlimited
+             * @description Total, including used SPUs; null: unlimited
              */
             quota: number | null;
             /** Used Spus */
             used_spus: number;
             /**
              * Reserved Spus
-             * @description Kept for calls under way
+             * @description Reserved for running calls
              */
             reserved_spus: number;
             /**
              * Left Spus
-             * @description May still be reserved; null: unlimited
+             * @description Available SPUs; null: unlimited
              */
             left_spus: number | null;
         };
         /**
          * Range
-         * @description A number, and where it probably lies (19 times of 20) where it is estimated; else all three are the same.
+         * @description A number with its 95 % interval if estimated; else all three are equal.
          */
         Range: {
             /** Value */
@@ -6005,22 +6022,22 @@ export interface components {
         };
         /**
          * RateLimitsBody
-         * @description Limits of the organization's own, none above the server's; null: the server's.
+         * @description The organization's own limits, at most the server's; null: the server's limit.
          */
         RateLimitsBody: {
             /**
              * Requests Per Minute
-             * @description Of calls to each model
+             * @description Calls to each model
              */
             requests_per_minute?: number | null;
             /**
              * Tokens Per Minute
-             * @description Sent to each model
+             * @description Tokens sent to each model
              */
             tokens_per_minute?: number | null;
             /**
              * Documents Per Minute
-             * @description That each knowledge base begins to index
+             * @description Documents that each knowledge base starts to index
              */
             documents_per_minute?: number | null;
             /** Models */
@@ -6028,7 +6045,7 @@ export interface components {
         };
         /**
          * RateLimitsResponse
-         * @description What is let through in any 60 seconds; null: nothing is said.
+         * @description Limits for any 60 seconds; null: not set.
          */
         RateLimitsResponse: {
             /** Requests Per Minute */
@@ -6042,14 +6059,14 @@ export interface components {
         };
         /**
          * ReconcileReport
-         * @description A run, and what it found: up to 20 of each kind by name; `more` says how many of a kind are not named.
+         * @description A check with up to 20 findings of each kind; `more` counts the others.
          */
         ReconcileReport: {
             /** Run Id */
             run_id: string;
             /**
              * Kb Id
-             * @description None: all of the organization's
+             * @description null: all of the organization's knowledge bases
              */
             kb_id: string | null;
             depth: components["schemas"]["Depth"];
@@ -6067,17 +6084,17 @@ export interface components {
             repairs: number;
             /**
              * Is Cut
-             * @description A bound was reached; the next run goes on
+             * @description Whether a limit was reached; the next check continues
              */
             is_cut: boolean;
             /**
              * Knowledge Bases
-             * @description How many were looked at
+             * @description Number of checked knowledge bases
              */
             knowledge_bases: number;
             /**
              * Checked
-             * @description Index entries that were looked at
+             * @description Number of checked index entries
              */
             checked: number;
             error: components["schemas"]["FailureResponse"] | null;
@@ -6098,7 +6115,7 @@ export interface components {
         };
         /**
          * ReconcileRunList
-         * @description A page of runs.
+         * @description A page of checks.
          */
         ReconcileRunList: {
             /** Runs */
@@ -6110,16 +6127,16 @@ export interface components {
         };
         /**
          * ReconcileRunResponse
-         * @description A run: `counts` says how much of each kind was found, `repairs` for how much a repair was asked or made.
+         * @description A check: `counts` are the findings by kind, `repairs` the findings with a requested or finished repair.
          *
-         *     Jobs do most repairs; a run is done when it has asked for them.
+         *     Jobs do most repairs; a check is finished once it has requested them.
          */
         ReconcileRunResponse: {
             /** Run Id */
             run_id: string;
             /**
              * Kb Id
-             * @description None: all of the organization's
+             * @description null: all of the organization's knowledge bases
              */
             kb_id: string | null;
             depth: components["schemas"]["Depth"];
@@ -6137,17 +6154,17 @@ export interface components {
             repairs: number;
             /**
              * Is Cut
-             * @description A bound was reached; the next run goes on
+             * @description Whether a limit was reached; the next check continues
              */
             is_cut: boolean;
             /**
              * Knowledge Bases
-             * @description How many were looked at
+             * @description Number of checked knowledge bases
              */
             knowledge_bases: number;
             /**
              * Checked
-             * @description Index entries that were looked at
+             * @description Number of checked index entries
              */
             checked: number;
             error: components["schemas"]["FailureResponse"] | null;
@@ -6162,7 +6179,7 @@ export interface components {
         };
         /**
          * ReconcileStart
-         * @description How thoroughly to look, and whether to mend.
+         * @description The depth of a check, and whether to repair.
          * @example {
          *       "depth": "full",
          *       "dry_run": true
@@ -6173,26 +6190,26 @@ export interface components {
          */
         ReconcileStart: {
             /**
-             * @description quick: rows, and vectors where their numbers do not tally; full: every vector, file and text
+             * @description quick: rows, and vectors if their counts differ; full: every vector, file and text
              * @default quick
              */
             depth: components["schemas"]["Depth"];
             /**
              * Dry Run
-             * @description Only tell what would be mended
+             * @description Report without repairing
              * @default false
              */
             dry_run: boolean;
             /**
              * Rebuild Cache
-             * @description Also put embeddings that knowledge bases hold back into the cache; calls nobody
+             * @description Also restore cached embeddings from knowledge bases, without calls to providers
              * @default false
              */
             rebuild_cache: boolean;
         };
         /**
          * ReplayAnswer
-         * @description How many dead jobs are waiting again.
+         * @description The number of replayed jobs.
          */
         ReplayAnswer: {
             /** Replayed */
@@ -6200,7 +6217,7 @@ export interface components {
         };
         /**
          * RetentionAnswer
-         * @description How long documents are kept.
+         * @description The retention period of documents.
          */
         RetentionAnswer: {
             /** Document Days */
@@ -6208,7 +6225,7 @@ export interface components {
         };
         /**
          * RetentionSettings
-         * @description How long documents are kept after the upload of their file; null: until somebody deletes them.
+         * @description Retention period of documents after their upload; null: unlimited.
          * @example {
          *       "document_days": 365
          *     }
@@ -6225,7 +6242,7 @@ export interface components {
         Role: "viewer" | "editor" | "admin" | "owner";
         /**
          * RunPassageResponse
-         * @description A passage that the model saw; `number` is what it cites by: `[3]`.
+         * @description A passage given to the model, cited by its `number`: `[3]`.
          */
         RunPassageResponse: {
             /** Number */
@@ -6252,12 +6269,12 @@ export interface components {
             content: string;
             /**
              * Text Hash
-             * @description Of the text that `start` and `end` count in; null in old answers
+             * @description Hash of the text of `start` and `end`; null in old answers
              */
             text_hash: string | null;
             /**
              * Is Current
-             * @description false: the document's text was replaced or deleted since; null where `text_hash` is null
+             * @description false: the document's text was replaced or deleted since; null if `text_hash` is null
              */
             is_current: boolean | null;
         };
@@ -6275,7 +6292,7 @@ export interface components {
         RunStatus: "queued" | "running" | "succeeded" | "failed" | "cancelled";
         /**
          * RunStepResponse
-         * @description One step. `text`: what the model said, or was told.
+         * @description A step. `text`: the model's output, or its input.
          */
         RunStepResponse: {
             kind: components["schemas"]["analytiq__models__prompt_run__StepKind"];
@@ -6283,7 +6300,7 @@ export interface components {
             text: string;
             /**
              * Reasoning
-             * @description What the model thought before it answered: no part of the answer
+             * @description The model's reasoning before the answer: not part of the answer
              */
             reasoning: string;
             /** At */
@@ -6294,7 +6311,7 @@ export interface components {
             tool_calls: components["schemas"]["RunToolCallResponse"][];
             /**
              * Is Forced
-             * @description The model was to answer, and was offered no tool
+             * @description Whether the model had to answer without tools
              */
             is_forced: boolean;
             /** Finish Reason */
@@ -6311,7 +6328,7 @@ export interface components {
             tool_name: string | null;
             /**
              * Error
-             * @description A code, where the tool did nothing
+             * @description Error code of a failed tool call
              */
             error: string | null;
             /** Passages */
@@ -6321,7 +6338,7 @@ export interface components {
         };
         /**
          * RunToolCallResponse
-         * @description A tool call as the model wrote it.
+         * @description A tool call as written by the model.
          */
         RunToolCallResponse: {
             /** Id */
@@ -6333,7 +6350,7 @@ export interface components {
         };
         /**
          * RunUsageResponse
-         * @description What a run has used so far, of all its attempts.
+         * @description The usage of a run so far, over all attempts.
          */
         RunUsageResponse: {
             /** Model Calls */
@@ -6349,7 +6366,7 @@ export interface components {
             cost_usd: number;
             /**
              * Unpriced Calls
-             * @description Calls of models whose price is not known: not in `cost_usd`
+             * @description Calls of models without a known price, excluded from `cost_usd`
              */
             unpriced_calls: number;
             /** Searches */
@@ -6359,7 +6376,7 @@ export interface components {
         };
         /**
          * Scores
-         * @description How a passage came to its place; ranks count from 1, and null is a leg or a step that it did not go through.
+         * @description Scores of a passage by step. Ranks start at 1; null: the passage did not pass the retriever or step.
          */
         Scores: {
             /**
@@ -6378,7 +6395,7 @@ export interface components {
             lexical_rank: number | null;
             /**
              * Fused
-             * @description What the order goes by before reranking
+             * @description Sort key before reranking
              */
             fused: number | null;
             /** Rerank */
@@ -6386,7 +6403,7 @@ export interface components {
         };
         /**
          * SearchAnswer
-         * @description Passages, best first, neighbours beside their match in the order of the document.
+         * @description Passages, best first, with neighbors beside their match in document order.
          */
         SearchAnswer: {
             /** Results */
@@ -6395,17 +6412,17 @@ export interface components {
             query: string;
             /**
              * Total Count
-             * @description Matches on all pages, without near-duplicates and those below the threshold
+             * @description Matches on all pages, without near-duplicates and matches below the threshold
              */
             total_count: number;
             /**
              * Total Count Is At Least
-             * @description More than `total_count` may be found on further pages
+             * @description Whether further pages may have more matches than `total_count`
              */
             total_count_is_at_least: boolean;
             /**
              * Has More
-             * @description There is a further page
+             * @description Whether there is a further page
              */
             has_more: boolean;
             /**
@@ -6429,12 +6446,12 @@ export interface components {
             generated_queries: string[];
             /** Sources */
             sources: components["schemas"]["SourceResponse"][];
-            /** @description Of the two legs; null where one found everything */
+            /** @description Weights of the retrievers; null if a single one found all matches */
             weights: components["schemas"]["WeightsResponse"] | null;
         };
         /**
          * SearchBody
-         * @description A question to a knowledge base. What is left out is the preset's, else the default's.
+         * @description A search in a knowledge base. Omitted fields have the value of the preset, else the default.
          * @example {
          *       "coalesce_neighbors": 2,
          *       "metadata_filter": {
@@ -6470,7 +6487,7 @@ export interface components {
             skip: number;
             /**
              * Document Ids
-             * @description Only these documents; an empty list finds nothing
+             * @description Search these documents only; an empty list finds nothing
              */
             document_ids?: string[] | null;
             /** Metadata Filter */
@@ -6483,55 +6500,55 @@ export interface components {
             upload_date_to?: string | null;
             /**
              * Coalesce Neighbors
-             * @description Left out: the knowledge base's own
+             * @description Neighbors of each match to include; default: the knowledge base's setting
              */
             coalesce_neighbors?: number | null;
-            /** @description A retrieval mode; what is said beside it wins */
+            /** @description A retrieval preset; other fields override it */
             preset?: components["schemas"]["Preset"] | null;
-            /** @description By vector, by words, or by both (the default) */
+            /** @description Vector search, keyword search, or both (default) */
             mode?: components["schemas"]["Mode"] | null;
-            /** @description How both become one list: weighted (the default) or by ranks */
+            /** @description Fusion of both lists: weighted scores (default) or reciprocal ranks */
             fusion?: components["schemas"]["Fusion"] | null;
             /**
              * Alpha
-             * @description The vector's weight; left out: 0.5, and less the less the model knows the question
+             * @description Weight of vector search, 0 to 1. Default: adaptive, at most 0.5
              */
             alpha?: number | null;
             /**
              * Score Threshold
-             * @description The least relevance
+             * @description Minimum relevance
              */
             score_threshold?: number | null;
             /**
              * Deduplicate
-             * @description Leave near-identical passages out; true by default
+             * @description Remove near-duplicate passages; default: true
              */
             deduplicate?: boolean | null;
             /**
              * Hyde
-             * @description Search by imagined answers too; needs a chat model
+             * @description Also search by hypothetical answers; requires a chat model
              */
             hyde?: boolean | null;
             /**
              * Rerank
-             * @description Have the first 50 read by a reranking model
+             * @description Rerank the first 50 passages with a reranking model
              */
             rerank?: boolean | null;
             /** Rerank Model */
             rerank_model?: string | null;
             /**
              * Compress
-             * @description Give each passage's sentences that answer as its `excerpt`
+             * @description Return the answering sentences of each passage as its `excerpt`
              */
             compress?: boolean | null;
             /**
              * History
-             * @description The conversation before; the question is then rewritten
+             * @description Earlier messages of the conversation, used to rewrite the question
              */
             history?: components["schemas"]["HistoryTurn"][];
             /**
              * Model
-             * @description The chat model of steps that need one
+             * @description Chat model of the steps that need one
              */
             model?: string | null;
         };
@@ -6539,8 +6556,8 @@ export interface components {
          * SearchResultResponse
          * @description A passage; `content` is `text[start:end]` of the document's text, on pages `first_page` to `last_page`.
          *
-         *     `text_hash` names that text: while a document is replaced, passages of its former text are found until the new one
-         *     is indexed.
+         *     `text_hash` identifies the text's version: after a document is replaced, searches find its former text until the
+         *     new text is indexed.
          */
         SearchResultResponse: {
             /** Content */
@@ -6554,14 +6571,14 @@ export interface components {
             document_id: string;
             /**
              * Relevance
-             * @description From 0 to 1: the reranker's, else (1 + cosine) / 2, else by the words
+             * @description 0 to 1: the reranker's score, else (1 + cosine) / 2, else from the keyword score
              */
             relevance: number;
             /** Chunk Index */
             chunk_index: number;
             /**
              * Is Matched
-             * @description false for a neighbour of a match
+             * @description false for a neighbor of a match
              */
             is_matched: boolean;
             /** First Page */
@@ -6587,18 +6604,18 @@ export interface components {
             ][];
             /**
              * Excerpt
-             * @description The sentences that answer, where `compress` was asked for
+             * @description The answering sentences, if `compress` was requested
              */
             excerpt: string | null;
             /**
              * Text Hash
-             * @description As `GET /documents/{document_id}/text` tells it
+             * @description As in `GET /documents/{document_id}/text`
              */
             text_hash: string | null;
         };
         /**
          * SearchSeveralBody
-         * @description A question to several knowledge bases at once.
+         * @description A search in several knowledge bases.
          * @example {
          *       "coalesce_neighbors": 2,
          *       "kb_ids": [
@@ -6630,7 +6647,7 @@ export interface components {
             skip: number;
             /**
              * Document Ids
-             * @description Only these documents; an empty list finds nothing
+             * @description Search these documents only; an empty list finds nothing
              */
             document_ids?: string[] | null;
             /** Metadata Filter */
@@ -6643,55 +6660,55 @@ export interface components {
             upload_date_to?: string | null;
             /**
              * Coalesce Neighbors
-             * @description Left out: the knowledge base's own
+             * @description Neighbors of each match to include; default: the knowledge base's setting
              */
             coalesce_neighbors?: number | null;
-            /** @description A retrieval mode; what is said beside it wins */
+            /** @description A retrieval preset; other fields override it */
             preset?: components["schemas"]["Preset"] | null;
-            /** @description By vector, by words, or by both (the default) */
+            /** @description Vector search, keyword search, or both (default) */
             mode?: components["schemas"]["Mode"] | null;
-            /** @description How both become one list: weighted (the default) or by ranks */
+            /** @description Fusion of both lists: weighted scores (default) or reciprocal ranks */
             fusion?: components["schemas"]["Fusion"] | null;
             /**
              * Alpha
-             * @description The vector's weight; left out: 0.5, and less the less the model knows the question
+             * @description Weight of vector search, 0 to 1. Default: adaptive, at most 0.5
              */
             alpha?: number | null;
             /**
              * Score Threshold
-             * @description The least relevance
+             * @description Minimum relevance
              */
             score_threshold?: number | null;
             /**
              * Deduplicate
-             * @description Leave near-identical passages out; true by default
+             * @description Remove near-duplicate passages; default: true
              */
             deduplicate?: boolean | null;
             /**
              * Hyde
-             * @description Search by imagined answers too; needs a chat model
+             * @description Also search by hypothetical answers; requires a chat model
              */
             hyde?: boolean | null;
             /**
              * Rerank
-             * @description Have the first 50 read by a reranking model
+             * @description Rerank the first 50 passages with a reranking model
              */
             rerank?: boolean | null;
             /** Rerank Model */
             rerank_model?: string | null;
             /**
              * Compress
-             * @description Give each passage's sentences that answer as its `excerpt`
+             * @description Return the answering sentences of each passage as its `excerpt`
              */
             compress?: boolean | null;
             /**
              * History
-             * @description The conversation before; the question is then rewritten
+             * @description Earlier messages of the conversation, used to rewrite the question
              */
             history?: components["schemas"]["HistoryTurn"][];
             /**
              * Model
-             * @description The chat model of steps that need one
+             * @description Chat model of the steps that need one
              */
             model?: string | null;
             /** Kb Ids */
@@ -6699,7 +6716,7 @@ export interface components {
         };
         /**
          * SearchStatistics
-         * @description How many chunks went through each step.
+         * @description Numbers of chunks by step.
          */
         SearchStatistics: {
             /** Vector Candidates */
@@ -6718,13 +6735,13 @@ export interface components {
             reranked: number;
             /**
              * Without Excerpt
-             * @description Of the page: left out, as `compress` found nothing in them that answers
+             * @description Passages of the page removed by `compress`, since no sentence answers
              */
             without_excerpt: number;
         };
         /**
          * ServerSettingsResponse
-         * @description What counts where the organization says nothing; of limits, what it may not exceed.
+         * @description The server's values: defaults, and maximums of limits.
          */
         ServerSettingsResponse: {
             /** Ocr Languages */
@@ -6733,7 +6750,7 @@ export interface components {
         };
         /**
          * SessionOrganization
-         * @description An organization of the person who is signed in.
+         * @description An organization of the signed-in person.
          */
         SessionOrganization: {
             /** Organization Id */
@@ -6744,7 +6761,7 @@ export interface components {
         };
         /**
          * SessionResponse
-         * @description Who is signed in.
+         * @description The signed-in person.
          */
         SessionResponse: {
             /** User Id */
@@ -6757,7 +6774,7 @@ export interface components {
             organizations: components["schemas"]["SessionOrganization"][];
             /**
              * Csrf Token
-             * @description Send it as X-CSRF-Token with every call that changes something
+             * @description Send it as X-CSRF-Token with every request that changes data
              */
             csrf_token: string;
             /** Expires At */
@@ -6765,7 +6782,7 @@ export interface components {
         };
         /**
          * SignInBody
-         * @description An address and its password.
+         * @description An email address and its password.
          * @example {
          *       "email": "ada@example.com",
          *       "password": "correct horse battery"
@@ -6782,28 +6799,28 @@ export interface components {
         };
         /**
          * SignInWays
-         * @description How people sign in here.
+         * @description The available ways to sign in.
          */
         SignInWays: {
             /**
              * Oidc Name
-             * @description What the provider is called; null where there is none
+             * @description Name of the identity provider; null without one
              */
             oidc_name: string | null;
             /**
              * Sends Mail
-             * @description Whether a forgotten password's link comes by mail
+             * @description Whether password reset links are sent by mail
              */
             sends_mail: boolean;
             /**
              * Has Cookie
-             * @description Whether this browser has a session's cookie, which may have ended since
+             * @description Whether this browser has a session cookie, possibly of an expired session
              */
             has_cookie: boolean;
         };
         /**
          * SignedOut
-         * @description In how many browsers the person was signed in.
+         * @description The number of signed-out browsers.
          */
         SignedOut: {
             /** Sessions */
@@ -6831,7 +6848,7 @@ export interface components {
         Stage: "tagged" | "extracted" | "indexed" | "filter" | "matched" | "threshold" | "not_repeated" | "ranked";
         /**
          * StorageAnswer
-         * @description How much the organization may store, and stores: the files that were uploaded last, of all documents.
+         * @description The storage quota and its use: the latest files of all documents.
          */
         StorageAnswer: {
             /**
@@ -6851,7 +6868,7 @@ export interface components {
         };
         /**
          * TagCreate
-         * @description A tag to make.
+         * @description A tag to create.
          * @example {
          *       "color": "#2f6fed",
          *       "description": "Incoming invoices",
@@ -6881,7 +6898,7 @@ export interface components {
             tags: components["schemas"]["TagResponse"][];
             /**
              * Total Count
-             * @description How many match in all
+             * @description Number of matches on all pages
              */
             total_count: number;
             /** Skip */
@@ -6907,7 +6924,7 @@ export interface components {
         };
         /**
          * TagUpdate
-         * @description What to change of a tag; what is left out stays.
+         * @description Fields to change; omitted fields stay.
          * @example {
          *       "color": "#d9480f"
          *     }
@@ -6922,7 +6939,7 @@ export interface components {
         };
         /**
          * TaskState
-         * @description The states of tasks; a job that is done has no row, so SUCCESS is told of attempts and documents only.
+         * @description States of a task. Finished jobs are not kept, so SUCCESS applies to attempts and documents only.
          * @enum {string}
          */
         TaskState: "PENDING" | "RUNNING" | "SUCCESS" | "FAILURE";
@@ -6950,7 +6967,7 @@ export interface components {
         TokenScope: "read" | "write" | "admin";
         /**
          * UnknownDocumentItem
-         * @description A document whose text is not known.
+         * @description A document without a known text.
          */
         UnknownDocumentItem: {
             /** Document Id */
@@ -6962,7 +6979,7 @@ export interface components {
         };
         /**
          * UploadAnswer
-         * @description What became of each file, in the order sent.
+         * @description The results for all files, in the order sent.
          */
         UploadAnswer: {
             /** Documents */
@@ -6978,7 +6995,7 @@ export interface components {
         };
         /**
          * UploadError
-         * @description Why a file was not taken.
+         * @description The reason for a failed file.
          */
         UploadError: {
             /** Code */
@@ -6988,7 +7005,7 @@ export interface components {
         };
         /**
          * UploadedDocument
-         * @description What became of one file: `outcome` is created, returned (it was there already), replaced, or failed.
+         * @description The result for a file: `outcome` is created, returned (existing document), replaced or failed.
          */
         UploadedDocument: {
             /** File Name */
@@ -7002,7 +7019,7 @@ export interface components {
         };
         /**
          * UsageAnswer
-         * @description SPUs that the organization was charged, and was not.
+         * @description The organization's charged and saved SPUs.
          */
         UsageAnswer: {
             /** Total Spus */
@@ -7025,33 +7042,33 @@ export interface components {
         UsageDayResponse: {
             /**
              * Day
-             * @description As 2026-01-31, in UTC
+             * @description Date in UTC, such as 2026-01-31
              */
             day: string;
             /**
              * Spus
-             * @description Of each of the `groups`, in their order
+             * @description SPUs of each of the `groups`, in their order
              */
             spus: number[];
             /**
              * Other Spus
-             * @description Of all other groups
+             * @description SPUs of all other groups
              */
             other_spus: number;
         };
         /**
          * UsageGroupResponse
-         * @description SPUs of one knowledge base, model or operation.
+         * @description SPUs of a knowledge base, model or operation.
          */
         UsageGroupResponse: {
             /**
              * Id
-             * @description Null: of no knowledge base
+             * @description null: no knowledge base
              */
             id: string | null;
             /**
              * Name
-             * @description Of a knowledge base that is there; else null
+             * @description Name of an existing knowledge base; else null
              */
             name: string | null;
             /** Spus */
@@ -7065,12 +7082,12 @@ export interface components {
         UsageGrouping: "kb_id" | "embedding_model" | "operation";
         /**
          * UsageItem
-         * @description SPUs of one knowledge base, operation and model, and of one day where days are told apart.
+         * @description SPUs of a knowledge base, operation and model, and of a day if grouped by day.
          */
         UsageItem: {
             /**
              * Day
-             * @description As 2026-01-31, in UTC; null unless asked for `by_day`
+             * @description Date in UTC, such as 2026-01-31; null unless `by_day`
              */
             day: string | null;
             /** Kb Id */
@@ -7081,23 +7098,23 @@ export interface components {
             embedding_model: string;
             /**
              * Spus
-             * @description Charged: embeddings that were stored for the first time
+             * @description Charged: embeddings stored for the first time
              */
             spus: number;
             /**
              * Saved Spus
-             * @description Not charged: embeddings that came from the cache
+             * @description Not charged: cached embeddings
              */
             saved_spus: number;
             /**
              * Unconfirmed Spus
-             * @description Not charged: embeddings of calls whose process died; the provider may have been paid for them
+             * @description Not charged: embeddings of calls of a crashed process; the provider may have charged for them
              */
             unconfirmed_spus: number;
         };
         /**
          * WeightsResponse
-         * @description How much each leg of a hybrid search counts, and why.
+         * @description The weights of the retrievers in a hybrid search, and their reason.
          */
         WeightsResponse: {
             /** Vector */
@@ -7109,7 +7126,7 @@ export interface components {
         };
         /**
          * WorkerJob
-         * @description A job of this organization that a worker runs.
+         * @description A running job of this organization.
          */
         WorkerJob: {
             /** Job Id */
@@ -7118,7 +7135,7 @@ export interface components {
         };
         /**
          * WorkerList
-         * @description The processes that are there, by name; one that was silent for a while is not.
+         * @description The live worker processes by name.
          */
         WorkerList: {
             /** Workers */
@@ -7126,7 +7143,7 @@ export interface components {
         };
         /**
          * WorkerResponse
-         * @description A process that runs jobs, of all organizations; only this organization's are told.
+         * @description A worker process of all organizations; it shows this organization's jobs only.
          */
         WorkerResponse: {
             /** Name */
@@ -7137,12 +7154,12 @@ export interface components {
             started_at: string;
             /**
              * Seen At
-             * @description When it last gave a sign of life
+             * @description Time of the last heartbeat
              */
             seen_at: string;
             /**
              * Slots
-             * @description How many jobs it runs at once at most
+             * @description Maximum number of concurrent jobs
              */
             slots: number;
             /**
@@ -7152,12 +7169,12 @@ export interface components {
             jobs: components["schemas"]["WorkerJob"][];
             /**
              * Job Count
-             * @description How many of this organization's jobs it runs
+             * @description Number of running jobs of this organization
              */
             job_count: number;
             /**
              * Problems
-             * @description What keeps it from all of its work, such as parsers that are not isolated
+             * @description Reasons for reduced capabilities, such as parsers without isolation
              */
             problems: string[];
         };
@@ -7175,18 +7192,18 @@ export interface components {
         analytiq__models__prompt_run__StepKind: "model" | "tool" | "correction";
         /**
          * DocumentUpload
-         * @description One file of a JSON upload.
+         * @description A file of a JSON upload.
          */
         DocumentUpload: {
             /**
              * Name
-             * @description Without folders; not needed with `path`
+             * @description Name without folders; not needed with `path`
              * @default null
              */
             name: string | null;
             /**
              * Path
-             * @description The name with folders, relative: contracts/2024/acme.pdf
+             * @description Relative path: contracts/2024/acme.pdf
              * @default null
              */
             path: string | null;
@@ -7239,13 +7256,13 @@ export interface components {
             on_duplicate: components["schemas"]["DuplicatePolicy"];
             /**
              * Merge
-             * @description Add tags and metadata to those of a document that exists, instead of keeping or replacing them
+             * @description Add tags and metadata to those of an existing document, instead of keeping or replacing them
              * @default false
              */
             merge: boolean;
             /**
              * Origin
-             * @description The directory that the files are ingested from, with its machine: kept with documents that have none
+             * @description The source directory of the files, with its machine: stored with documents without an origin
              * @default null
              */
             origin: string | null;
@@ -7402,11 +7419,11 @@ export interface operations {
     delete_organization: {
         parameters: {
             query: {
-                /** @description The organization's name, so that none goes by mistake */
+                /** @description The organization's name, to prevent a mistaken erasure */
                 confirm: string;
-                /** @description What becomes of its charges */
+                /** @description Whether charges are anonymized or deleted */
                 ledger?: components["schemas"]["LedgerFate"];
-                /** @description And of embeddings that others may use and it has paid for */
+                /** @description Whether cached embeddings that the organization paid for and shares are deleted */
                 cache?: components["schemas"]["CacheFate"];
             };
             header?: never;
@@ -7477,9 +7494,9 @@ export interface operations {
     list_access_tokens: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
             };
             header?: never;
@@ -7758,9 +7775,9 @@ export interface operations {
     list_members: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
             };
             header?: never;
@@ -7971,9 +7988,9 @@ export interface operations {
     list_invitations: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
             };
             header?: never;
@@ -8252,13 +8269,13 @@ export interface operations {
     list_audit_entries: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
-                /** @description As `action` shows it */
+                /** @description The `action` of an entry */
                 action?: string | null;
-                /** @description Of a user or a token */
+                /** @description The id of a user or token */
                 actor_id?: string | null;
                 since?: string | null;
                 until?: string | null;
@@ -8331,9 +8348,9 @@ export interface operations {
     list_tags: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
                 /** @description A part of the name, literally; case does not count */
                 name_search?: string | null;
@@ -8907,29 +8924,29 @@ export interface operations {
     list_documents: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
                 /** @description A part of the name, literally; case does not count */
                 name_search?: string | null;
-                /** @description Documents in this folder and below it: contracts/2024 */
+                /** @description Documents in this folder and its subfolders, such as contracts/2024 */
                 folder?: string | null;
-                /** @description Ids with commas between them; all must be on it */
+                /** @description Comma-separated ids. Documents must have all of these tags */
                 tag_ids?: string | null;
-                /** @description Only documents with a tag of this knowledge base */
+                /** @description Documents with a tag of this knowledge base */
                 kb_id?: string | null;
-                /** @description Any of these */
+                /** @description Any of these states */
                 state?: components["schemas"]["DocumentState"][] | null;
-                /** @description Why extraction failed: any of these */
+                /** @description Any of these codes of a failed extraction */
                 error_code?: string[] | null;
-                /** @description Any of these: as the file was read, and until then as it was declared */
+                /** @description Any of these types: the detected one, or before extraction the declared one */
                 file_type?: components["schemas"]["FileType"][] | null;
-                /** @description As in a search, written as JSON; without `page` */
+                /** @description A filter as in a search, written as JSON, without `page` */
                 metadata_filter?: string | null;
-                /** @description With a minus, descending */
+                /** @description A minus sorts in descending order */
                 sort?: "created_at" | "-created_at" | "updated_at" | "-updated_at" | "document_name" | "-document_name" | "byte_size" | "-byte_size" | "state" | "-state";
-                /** @description `knowledge_bases`: where each stands in each of its knowledge bases, as one document tells */
+                /** @description `knowledge_bases`: the indexing state in each knowledge base, as in `get_document` */
                 include?: "knowledge_bases"[] | null;
             };
             header?: never;
@@ -9011,30 +9028,30 @@ export interface operations {
             content: {
                 "multipart/form-data": {
                     files: string[];
-                    /** @description For all files of the call */
+                    /** @description Tags of all files of the call */
                     tag_ids?: string[];
-                    /** @description A JSON object, for all files of the call */
+                    /** @description A JSON object, the metadata of all files of the call */
                     metadata?: string;
                     /**
                      * @default return
                      * @enum {string}
                      */
                     on_duplicate?: "return" | "create" | "replace";
-                    /** @description One for each file, in their order: its name with folders, relative (contracts/2024/acme.pdf); empty for a file without folders. Best sent before the files */
+                    /** @description A relative path for each file, in their order, such as contracts/2024/acme.pdf; empty for a file without folders. Send paths before the files */
                     paths?: string[];
                     /**
-                     * @description Add tags and metadata to those of a document that exists, instead of keeping or replacing them
+                     * @description Add tags and metadata to those of an existing document, instead of keeping or replacing them
                      * @default false
                      */
                     merge?: boolean;
-                    /** @description The directory that the files are ingested from, with its machine: kept with documents that have none */
+                    /** @description The source directory of the files, with its machine: stored with documents without an origin */
                     origin?: string;
                 };
                 "application/json": components["schemas"]["DocumentUploads"];
             };
         };
         responses: {
-            /** @description Every file was there already */
+            /** @description All files existed already */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9052,7 +9069,7 @@ export interface operations {
                     "application/json": components["schemas"]["UploadAnswer"];
                 };
             };
-            /** @description Some files failed; each tells why */
+            /** @description Some files failed; each has an error */
             207: {
                 headers: {
                     [name: string]: unknown;
@@ -9598,9 +9615,9 @@ export interface operations {
     get_document_log: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
             };
             header?: never;
@@ -9741,11 +9758,11 @@ export interface operations {
     get_document_text: {
         parameters: {
             query?: {
-                /** @description Only this page */
+                /** @description A single page */
                 page?: number | null;
-                /** @description Pages to leave out before the first */
+                /** @description Pages to skip */
                 skip?: number;
-                /** @description Pages to answer at most */
+                /** @description Maximum number of pages */
                 limit?: number;
                 /** @description `plain` downloads the whole text */
                 format?: "json" | "plain";
@@ -9820,11 +9837,11 @@ export interface operations {
     locate_passage: {
         parameters: {
             query: {
-                /** @description First character of the passage in the document's text */
+                /** @description Offset of the passage's first character in the document's text */
                 start: number;
-                /** @description The character after its last */
+                /** @description Offset after the passage's last character */
                 end: number;
-                /** @description Of the text that both count in: 409 (`text_replaced`) where it was replaced */
+                /** @description Hash of the text of both offsets. 409 (`text_replaced`) if the document's text has changed */
                 text_hash?: string | null;
             };
             header?: never;
@@ -10036,9 +10053,9 @@ export interface operations {
     list_knowledge_bases: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
                 /** @description A part of the name, literally; case does not count */
                 name_search?: string | null;
@@ -10397,9 +10414,9 @@ export interface operations {
     list_knowledge_base_documents: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
             };
             header?: never;
@@ -10471,11 +10488,11 @@ export interface operations {
     list_chunks: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
-                /** @description Only this document's chunks */
+                /** @description Chunks of this document only */
                 document_id?: string | null;
             };
             header?: never;
@@ -10765,19 +10782,19 @@ export interface operations {
     list_jobs: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
-                /** @description Any of these */
+                /** @description Any of these states */
                 state?: components["schemas"]["JobState"][] | null;
-                /** @description Any of these */
+                /** @description Any of these kinds */
                 kind?: components["schemas"]["JobKind"][] | null;
                 kb_id?: string | null;
                 document_id?: string | null;
-                /** @description Of the last attempt that failed */
+                /** @description Error code of the last failed attempt */
                 error_code?: string | null;
-                /** @description `names`: what the document and the knowledge base are called */
+                /** @description `names`: the names of the document and the knowledge base */
                 include?: "names"[] | null;
             };
             header?: never;
@@ -11060,7 +11077,7 @@ export interface operations {
     get_job_errors: {
         parameters: {
             query?: {
-                /** @description Any of these */
+                /** @description Any of these kinds */
                 kind?: components["schemas"]["JobKind"][] | null;
                 kb_id?: string | null;
             };
@@ -11134,7 +11151,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Kind and subject with colons between them, such as `extract:…` */
+                /** @description Kind and subject, separated by colons, such as `extract:…` */
                 job_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
@@ -11204,7 +11221,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Kind and subject with colons between them, such as `extract:…` */
+                /** @description Kind and subject, separated by colons, such as `extract:…` */
                 job_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
@@ -11274,7 +11291,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Kind and subject with colons between them, such as `extract:…` */
+                /** @description Kind and subject, separated by colons, such as `extract:…` */
                 job_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
@@ -11414,9 +11431,9 @@ export interface operations {
     list_llm_providers: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
             };
             header?: never;
@@ -11489,7 +11506,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description As LiteLLM names it, for example openai */
+                /** @description LiteLLM's name of the provider, such as openai */
                 litellm_provider: string;
                 /** @description 24 hex digits */
                 organization_id: string;
@@ -11563,7 +11580,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description As LiteLLM names it, for example openai */
+                /** @description LiteLLM's name of the provider, such as openai */
                 litellm_provider: string;
                 /** @description 24 hex digits */
                 organization_id: string;
@@ -11631,7 +11648,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description As LiteLLM names it, for example openai */
+                /** @description LiteLLM's name of the provider, such as openai */
                 litellm_provider: string;
                 /** @description 24 hex digits */
                 organization_id: string;
@@ -11703,13 +11720,13 @@ export interface operations {
     list_models: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
                 /** @description A part of the name, literally; case does not count */
                 name_search?: string | null;
-                /** @description Models of unknown kind are listed with every kind */
+                /** @description Models of unknown kind are always included */
                 kind?: components["schemas"]["ModelKind"] | null;
                 litellm_provider?: string | null;
             };
@@ -11849,15 +11866,15 @@ export interface operations {
     list_prompts: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
                 /** @description A part of the name, literally; case does not count */
                 name_search?: string | null;
                 tag_id?: string | null;
                 kb_id?: string | null;
-                /** @description What each is to tell besides */
+                /** @description Additional fields of each prompt */
                 include?: ("kb_name" | "last_run")[] | null;
             };
             header?: never;
@@ -12131,7 +12148,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Changed meanwhile */
+            /** @description Another version was created meanwhile */
             412: {
                 headers: {
                     [name: string]: unknown;
@@ -12221,9 +12238,9 @@ export interface operations {
     list_prompt_versions: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
             };
             header?: never;
@@ -12368,9 +12385,9 @@ export interface operations {
     list_prompt_runs: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
                 prompt_id?: string | null;
                 version?: number | null;
@@ -12584,9 +12601,9 @@ export interface operations {
     list_prompt_results: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
                 version?: number | null;
                 document_id?: string | null;
@@ -12662,7 +12679,7 @@ export interface operations {
         parameters: {
             query?: {
                 format?: "csv" | "json";
-                /** @description The latest, if left out */
+                /** @description Default: the latest version */
                 version?: number | null;
                 is_verified?: boolean | null;
             };
@@ -12736,7 +12753,7 @@ export interface operations {
     get_prompt_result: {
         parameters: {
             query?: {
-                /** @description The latest, if left out */
+                /** @description Default: the latest version */
                 version?: number | null;
             };
             header?: never;
@@ -12809,7 +12826,7 @@ export interface operations {
     update_prompt_result: {
         parameters: {
             query?: {
-                /** @description The latest, if left out */
+                /** @description Default: the latest version */
                 version?: number | null;
             };
             header?: never;
@@ -12886,9 +12903,9 @@ export interface operations {
     list_chat_threads: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
                 kb_id?: string | null;
             };
@@ -13243,9 +13260,9 @@ export interface operations {
     list_chat_messages: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
             };
             header?: never;
@@ -13461,7 +13478,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Go on after this event */
+                /** @description Continue after this event */
                 "last-event-id"?: string | null;
             };
             path: {
@@ -13483,7 +13500,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description The caller has been told everything: `Last-Event-ID` is that of `done` */
+            /** @description No further events: `Last-Event-ID` is the id of `done` */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -13682,7 +13699,7 @@ export interface operations {
             query?: {
                 since?: string | null;
                 until?: string | null;
-                /** @description Tell the days (UTC) apart */
+                /** @description Group by day (UTC) */
                 by_day?: boolean;
             };
             header?: never;
@@ -13755,9 +13772,9 @@ export interface operations {
             query: {
                 since: string;
                 until?: string | null;
-                /** @description What to tell apart */
+                /** @description The grouping */
                 group_by?: components["schemas"]["UsageGrouping"];
-                /** @description Groups at most; the rest is summed */
+                /** @description Maximum number of groups; the others are summed */
                 top?: number;
             };
             header?: never;
@@ -13967,9 +13984,9 @@ export interface operations {
     list_erasures: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
             };
             header?: never;
@@ -14466,11 +14483,11 @@ export interface operations {
     list_reconcile_runs: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
-                /** @description Only runs over this knowledge base alone */
+                /** @description Checks of this knowledge base only */
                 kb_id?: string | null;
             };
             header?: never;
@@ -14611,7 +14628,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Go on after this event */
+                /** @description Continue after this event */
                 "last-event-id"?: string | null;
             };
             path: {
@@ -14622,7 +14639,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Events `ready`, `reset`, `document`, `document_deleted`, `knowledge_base`, `knowledge_base_deleted`, `job`, `job_ended`, `closed`. An id to go on after follows those that come together */
+            /** @description Events `ready`, `reset`, `document`, `document_deleted`, `knowledge_base`, `knowledge_base_deleted`, `job`, `job_ended`, `closed`. Each batch of events ends with an id to resume from */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -14957,9 +14974,9 @@ export interface operations {
     list_backups: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
             };
             header?: never;
@@ -15298,9 +15315,9 @@ export interface operations {
     list_sessions: {
         parameters: {
             query?: {
-                /** @description How many to leave out before the first */
+                /** @description Number of items to skip */
                 skip?: number;
-                /** @description How many to answer at most */
+                /** @description Maximum number of items */
                 limit?: number;
             };
             header?: never;

@@ -195,8 +195,8 @@ def test_place_of_a_field_is_written_as_a_path() -> None:
 
 
 def test_reason_is_a_sentence_without_the_validators_own_words() -> None:
-    assert reason_of("extra_forbidden", "Extra inputs are not permitted") == "there is no such field"
-    assert reason_of("missing", "Field required") == "is required"
+    assert reason_of("extra_forbidden", "Extra inputs are not permitted") == "Unknown field."
+    assert reason_of("missing", "Field required") == "Required."
     assert reason_of("value_error", "Value error, cannot be changed") == "cannot be changed"
 
 
@@ -242,7 +242,7 @@ async def test_list_of_wrong_fields_is_bounded_and_says_how_many_there_are() -> 
         response = await client.post("/take", json={"number": 1, "tags": [1] * 50_000})
     body = response.json()
     assert (response.status_code, len(body["errors"])) == (400, problems.MOST_ERRORS)
-    assert body["detail"].endswith("; and 49995 more")
+    assert body["detail"].endswith("; and 49995 more.")
 
 
 @pytest.mark.parametrize(("path", "value"), [("/v0/orgs/a/documents", "no-store"), ("/mcp", "no-store"), ("/", None)])
