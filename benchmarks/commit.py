@@ -2,7 +2,7 @@
 
     python -m benchmarks.commit [--short] [--chunks 100 1000 …] [--dimensions 384 1536] [--repeats N]
 
-The one transaction is what the seed of the project describes. It is tried with the same BinData vectors, and with
+One transaction is the obvious alternative (docs/decisions/0003). It is tried with the same BinData vectors, and with
 arrays of doubles; where it fails, the table says by which error.
 """
 

@@ -29,7 +29,7 @@ Row = dict[str, Any]
 """What a collection stores, before a model of `analytiq.models` has read it."""
 
 OLDEST_SERVER = (6, 0)
-"""Older servers lack `collectionUUID` on writes, which the swap relies on (design 2.2)."""
+"""Older servers lack `collectionUUID` on writes, which the swap relies on."""
 
 AUTHENTICATION_FAILED = 18
 UNAUTHORIZED = 13

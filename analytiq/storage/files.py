@@ -1,7 +1,7 @@
 """File bytes in GridFS's own format, written by a writer of ours.
 
 pymongo's GridFS cannot be used for uploads: it takes no part in a transaction, buffers 48 MB for each
-upload, and leaves chunks behind when it is abandoned (design 2.10). This writer flushes every 4 MB, hashes
+upload, and leaves chunks behind when it is abandoned. This writer flushes every 4 MB, hashes
 and counts as it goes, and writes chunks only; the row in `fs.files`, which makes them a file, is inserted by
 the caller's transaction together with all else that the upload brings about. What lies in the two collections
 is plain GridFS, so mongofiles and every driver can read it.
@@ -142,7 +142,7 @@ class FileStore:
                 "sha256": stored.sha256,
             },
         }
-        # An insert that collides would end the transaction (design 2.2).
+        # An insert that collides would end the transaction.
         key = {"_id": object_id(file_id, what="file")}
         await self._files.update_one(key, {"$setOnInsert": row}, upsert=True, session=session)
 

@@ -2,7 +2,7 @@
 
 The driver's `with_transaction` gives no deadline of the caller's choosing and loops on a swallowed
 DuplicateKey (measured: 120 s); and transactions of one knowledge base in one process would only abort each
-other, so callers hand in that knowledge base's lock (design 2.2).
+other, so callers hand in that knowledge base's lock.
 """
 
 import asyncio

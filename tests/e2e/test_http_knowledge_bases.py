@@ -1,4 +1,4 @@
-"""Knowledge bases, by the seed's endpoints, fields, defaults and status codes."""
+"""Knowledge bases over HTTP: endpoints, fields, defaults and status codes."""
 
 import re
 
@@ -57,7 +57,7 @@ def test_what_is_left_out_takes_the_defaults_of_the_seed(client: httpx.Client) -
     assert made["tag_ids"] == []
     assert made["chunker_type"] == "recursive"
     assert (made["chunk_size"], made["chunk_overlap"], made["coalesce_neighbors"]) == (512, 128, 0)
-    assert made["embedding_model"] == "local/all-minilm-l6-v2"  # no key of the seed's default provider is stored
+    assert made["embedding_model"] == "local/all-minilm-l6-v2"  # no provider's key is stored
     assert wait_until_active(client, made["kb_id"])["document_count"] == 0
 
 

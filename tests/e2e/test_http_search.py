@@ -1,4 +1,4 @@
-"""Search: the seed's call, what narrows it, and filters that try to get out."""
+"""Search over HTTP: the call, its filters, and filters that try to escape their organization."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The transaction that points a pair at a generation, or takes it out (design 2.2, step 2).
+"""The transaction that points a pair at a generation, or takes it out.
 
 It is of the same size for every document: 4 to 12 ms at 1,000 to 20,000 chunks.
 """
@@ -41,7 +41,7 @@ class Commit:
         self._vectors = rows.vectors
         self._jobs = rows.jobs
         self._settings = settings
-        # Commits of one process to one knowledge base would only abort each other (design 2.2).
+        # Commits of one process to one knowledge base would only abort each other.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def make_current(
@@ -198,7 +198,7 @@ class Commit:
 def sweep_request(entry: IndexEntry | Generation, *, delay_seconds: float) -> JobRequest:
     """Return the job that deletes a generation's vectors.
 
-    Sweeping at once after a supersession tore 10 of 444 concurrent reads (design 2.2).
+    Sweeping at once after a supersession tore 10 of 444 concurrent reads.
     """
     return JobRequest(
         kind=JobKind.SWEEP,

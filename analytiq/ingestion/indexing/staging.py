@@ -1,4 +1,4 @@
-"""Text → chunks → embeddings → vectors of a generation that nothing points at yet (design 2.2, step 1)."""
+"""Text → chunks → embeddings → vectors of a generation that nothing points at yet."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""Upload: bytes into GridFS under a lease, then one transaction that makes them a document (design 2.10)."""
+"""Upload: bytes into GridFS under a lease, then one transaction that makes them a document."""

@@ -74,7 +74,7 @@ class DocumentRepository:
     async def insert_unless_known(self, session: Session, document: Document) -> Document | None:
         """Store the document; where its identity is taken, store nothing and return the one that has it.
 
-        An upsert, since an insert that collides inside a transaction ends it (design 2.2).
+        An upsert, since an insert that collides inside a transaction ends it.
         """
         row = encode(document)
         key = {"organization_id": row.pop("organization_id"), "identity": row.pop("identity")}

@@ -21,7 +21,7 @@ from analytiq.storage.repositories.vectors import from_bindata, to_bindata
 from analytiq.storage.session import Session
 
 LOOKUP_SIZE = 1000
-"""Keys that a look-up asks for at once (design 2.5)."""
+"""Keys that a look-up asks for at once."""
 USE_NOTED_AFTER = timedelta(minutes=10)
 """A row's last use is true to ten minutes: not a write for each look-up."""
 

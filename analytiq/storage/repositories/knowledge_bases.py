@@ -86,7 +86,7 @@ class KnowledgeBaseRepository:
             )
 
     async def get(self, organization_id: str, kb_id: str) -> KnowledgeBase | None:
-        """Return the organization's knowledge base with this id, read at majority (design 2.3)."""
+        """Return the organization's knowledge base with this id, read at majority."""
         ids = object_ids([kb_id])
         if not ids:
             return None
@@ -396,7 +396,7 @@ class EpochRepository:
         await self._epochs.update_one({"_id": object_id(kb_id)}, {"$inc": {"conflicts": 1}}, session=session)
 
     async def delete(self, session: Session, kb_id: str) -> None:
-        """From now on, no open commit can match (design 2.2)."""
+        """From now on, no open commit can match."""
         await self._epochs.delete_one({"_id": object_id(kb_id)}, session=session)
 
     async def delete_changes(self, kb_id: str) -> None:

@@ -80,7 +80,7 @@ def from_bindata(value: bytes) -> NDArray[np.float32]:
 
 
 def collection_name(kb_id: str) -> str:
-    """Return the seed's name for the collection of a knowledge base."""
+    """Return the name of a knowledge base's collection."""
     return f"kb_vectors_{kb_id}"
 
 

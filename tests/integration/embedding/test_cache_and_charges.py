@@ -1,4 +1,4 @@
-"""The cache, what is charged, and what a failure costs (design 2.5, 2.6)."""
+"""The cache, what is charged, and what a failure costs."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""What leaves the cache, in which order, and that the books still add up (design 2.5, 2.6)."""
+"""What leaves the cache, in which order, and that the books still add up."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

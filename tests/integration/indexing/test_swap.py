@@ -1,4 +1,4 @@
-"""Stage, commit, sweep on a real mongod (design 2.2)."""
+"""Stage, commit, sweep on a real mongod."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Leaving is immediate, joining takes a job, and no order of events loses a pair (design 2.1, 2.4)."""
+"""Leaving is immediate, joining takes a job, and no order of events loses a pair."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Each kind of drift is made by hand, found, and mended by the jobs that the pass enqueues (design 2.9)."""
+"""Each kind of drift is made by hand, found, and mended by the jobs that the pass enqueues."""
 
 import asyncio
 from collections.abc import AsyncIterator

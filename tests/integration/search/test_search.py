@@ -1,4 +1,4 @@
-"""Search from question to passage on a real mongod (design 2.4, 2.11)."""
+"""Search from question to passage on a real mongod."""
 
 from itertools import pairwise
 from pathlib import Path

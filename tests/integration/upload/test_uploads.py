@@ -1,4 +1,4 @@
-"""What becomes of uploaded bytes, by policy, at the same moment, and when it fails (design 2.10)."""
+"""What becomes of uploaded bytes, by policy, at the same moment, and when it fails."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
