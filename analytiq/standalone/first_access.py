@@ -5,16 +5,18 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from analytiq.composition.services import Services
 from analytiq.errors import AccessDeniedError, AnalytiqError
 from analytiq.models.account import Permission, Role
 from analytiq.models.maker import OPERATOR
 from analytiq.settings import Settings
 from analytiq.standalone.data_directory import read_connection
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.client import MongoConnection, connect
 from analytiq.storage.migrations import migrate
 from analytiq.storage.repositories.providers import ProviderRepository
 from analytiq.storage.repositories.users import MemberRepository
+from analytiq.tenancy.accounts.invitations import Invitations
+from analytiq.tenancy.makers import Makers
 from analytiq.tenancy.organizations.service import FIRST_ORGANIZATION_NAME, Organizations
 
 TOKEN_NAME = "analytiq up"  # noqa: S105  # what the token is called in lists
@@ -77,7 +79,10 @@ async def _made(organizations: Organizations, connection: MongoConnection, setti
 async def _invited_owner(organization_id: str, connection: MongoConnection, settings: Settings) -> SecretStr | None:
     if (await MemberRepository(connection).of_organization(organization_id, skip=0, limit=1))[1]:
         return None
-    invitations = Services(settings, connection).tenancy.invitations
+    # Not of the composition: the supervising process stays small.
+    rows = Repositories(connection)
+    makers = Makers(rows.access_tokens, rows.members)
+    invitations = Invitations(rows, makers, days=settings.accounts.invitation_days)
     invited = await invitations.invite(
         organization_id, role=Role.OWNER, email=None, invited_by=TOKEN_NAME, by=Permission.OWNER, made_by=OPERATOR
     )
