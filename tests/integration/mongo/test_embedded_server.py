@@ -294,7 +294,7 @@ async def test_last_words_that_could_not_be_logged_are_those_that_were_printed(
             output.write('BACKTRACE: {"backtrace":[{"a":"55E7767726A4"}]}\n')
         os.kill(server.pid, signal.SIGKILL)
         await eventually(lambda: bool(deaths))
-    assert deaths[0].endswith("It said: Writing to log file failed, aborting services.")
+    assert deaths[0].endswith("It said: Writing to log file failed, aborting application.")
 
 
 async def test_stop_is_no_failure_to_those_who_wait_for_the_end(tmp_path: Path) -> None:
