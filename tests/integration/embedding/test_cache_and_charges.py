@@ -36,7 +36,7 @@ Compose = Callable[..., Awaitable[Services]]
 
 
 def embedding_of(tenant: Tenant) -> EmbeddingService:
-    return tenant.services.retrieval.search._embedding
+    return tenant.services.inference.embedding
 
 
 async def test_same_text_in_a_second_knowledge_base_is_neither_embedded_nor_charged(

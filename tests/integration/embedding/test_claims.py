@@ -28,7 +28,7 @@ WORKERS = 20
 
 
 def embedding_of(services: Services) -> EmbeddingService:
-    return services.retrieval.search._embedding
+    return services.inference.embedding
 
 
 async def claims_left(connection: MongoConnection) -> int:

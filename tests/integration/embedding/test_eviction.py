@@ -26,7 +26,7 @@ Compose = Callable[..., Awaitable[Services]]
 
 async def embed(tenant: Tenant, kb_id: str, texts: Sequence[str], organization: Organization | None = None) -> None:
     kb = await tenant.services.ingestion.knowledge_bases.get(tenant.id, kb_id)
-    await tenant.services.retrieval.search._embedding.embed_chunks(organization or tenant.organization, kb, texts)
+    await tenant.services.inference.embedding.embed_chunks(organization or tenant.organization, kb, texts)
 
 
 def eviction_of(connection: MongoConnection, **settings: int) -> CacheEviction:
@@ -208,7 +208,7 @@ async def test_cache_that_was_emptied_while_a_worker_embeds_costs_no_vector(
     await embed(tenant, kb.id, texts[:60])
     await age(migrated, timedelta(days=31))
     cache = EmbeddingCacheRepository(migrated)
-    service = tenant.services.retrieval.search._embedding
+    service = tenant.services.inference.embedding
     note = service._cache.note_use
 
     async def empty_and_note(keys: Sequence[str]) -> None:

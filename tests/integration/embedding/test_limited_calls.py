@@ -49,11 +49,11 @@ async def test_provider_that_names_a_wait_is_left_alone_by_every_process(
     embedding_server.retry_after = "600"
     embedding_server.script(Failure.RATE_LIMITED)
     with pytest.raises(RateLimitedError):
-        await tenant.services.retrieval.search._embedding.embed_query(tenant.organization, kb, "whales")
+        await tenant.services.inference.embedding.embed_query(tenant.organization, kb, "whales")
     asked = len(embedding_server.requests)
     other = tenant.seen_by(await compose_services())
     with pytest.raises(RateLimitedError) as refused:
-        await other.services.retrieval.search._embedding.embed_query(tenant.organization, kb, "whales")
+        await other.services.inference.embedding.embed_query(tenant.organization, kb, "whales")
     assert 270 <= (refused.value.retry_after or 0) <= 300
     assert len(embedding_server.requests) == asked
 

@@ -448,7 +448,7 @@ async def test_another_organization_finds_nothing_even_where_the_filter_is_lost(
     )
     foreign = kb.model_copy(update={"organization_id": (await new_tenant(tenant.services)).id})
     rows = tenant.services.retrieval.backends.of(kb)._rows  # type: ignore[attr-defined]
-    query = await tenant.services.retrieval.search._embedding.embed_query(tenant.organization, kb, QUESTION)
+    query = await tenant.services.inference.embedding.embed_query(tenant.organization, kb, QUESTION)
     found = await rows.nearest(kb.organization_id, kb.id, query, verdict=True, limit=5, candidates=None)
     assert len(found) == 5
     assert await rows.nearest(foreign.organization_id, kb.id, query, verdict=True, limit=5, candidates=None) == []
