@@ -165,6 +165,6 @@ test("a backup is listed with what is in it, and one that failed with its reason
   expect(backUp).toThrow();
   await page.goto("/operations/?tab=backups");
   await expect(page.getByRole("row", { name: /Backup.*Done.*document/ }).first()).toBeVisible();
-  await expect(page.getByRole("row", { name: /Backup.*Failed.*a\.archive.*is there already/ }).first()).toBeVisible();
+  await expect(page.getByRole("row", { name: /Backup.*Failed.*a\.archive.*exists and is kept/ }).first()).toBeVisible();
   await expectAccessible(page);
 });
