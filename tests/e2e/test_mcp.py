@@ -223,7 +223,7 @@ async def test_token_of_another_organization_reaches_nothing_of_the_first(runnin
         for name in (library.kb_id, library.kb_name):
             refused = await refusal_of(client, "search", query="ferry", knowledge_base=name)
             assert "No knowledge base has the name or id" in refused
-        assert "no tag" in await refusal_of(client, "list_documents", tags=[library.tag_name])
+        assert "No tag" in await refusal_of(client, "list_documents", tags=[library.tag_name])
 
 
 async def test_token_that_may_only_read_searches_and_uploads_nothing(library: Library) -> None:
