@@ -34,7 +34,7 @@ test("documents that failed are told everywhere, with the reason and one button 
     await expect(page.getByRole("row", { name: /-letter\./ })).toHaveCount(2);
     await page.getByRole("link", { name: "torn-letter.pdf" }).click();
     await page.getByRole("link", { name: "History" }).click();
-    await expect(page.getByRole("row", { name: /Read the file/ }).first()).toContainText("Failed");
+    await expect(page.getByRole("row", { name: /Extract text/ }).first()).toContainText("Failed");
 
     await page.goto("/operations/");
     const failed = page.getByRole("region", { name: "Failed documents" });
