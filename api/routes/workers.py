@@ -13,5 +13,7 @@ router = APIRouter(tags=["jobs"], route_class=ApiRoute)
 async def get_workers(services: ServicesOf, organization: CurrentOrganization) -> WorkerList:
     """List the live worker processes with their jobs of this organization."""
     return WorkerList(
-        workers=[WorkerResponse.from_model(found) for found in await services.jobs.workers.of(organization.id)]
+        workers=[
+            WorkerResponse.from_model(found, found.worker) for found in await services.jobs.workers.of(organization.id)
+        ]
     )

@@ -158,7 +158,7 @@ def test_model_that_is_an_address_is_refused_wherever_one_is_named_and_never_cal
         tenant.client.post(f"/knowledge-bases/{kb_id}/search", json={"query": "q", "hyde": True, "model": address}),
     ]
     for response in refused:
-        assert "is not a model's name" in problem_of(response, 400)["detail"]
+        assert "is not a model name" in problem_of(response, 400)["detail"]
     assert provider.connections == 0
 
 

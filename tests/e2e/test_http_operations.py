@@ -146,3 +146,28 @@ def test_secret_of_a_token_made_with_a_key_is_not_kept_readable(client: httpx.Cl
     with database_of(running.data_dir) as database:
         for name in database.list_collection_names():
             assert all(made["token"].encode() not in str(row).encode() for row in database[name].find()), name
+
+
+def test_workers_are_shown_with_their_place_and_jobs(client: httpx.Client) -> None:
+    (worker,) = accepted(client.get("/workers"))["workers"]
+    assert worker["name"].startswith("worker-")
+    assert worker["slots"] >= 1
+    assert worker["job_count"] == len(worker["jobs"])
+    assert set(worker) == {"name", "host", "started_at", "seen_at", "slots", "jobs", "job_count", "problems"}
+
+
+def test_whatever_is_read_by_the_organization_alone_is_answered(client: httpx.Client, running: Running) -> None:
+    """Responses are built by attribute: nothing but a real answer shows that each has what it needs."""
+    prefix = "/v0/orgs/{organization_id}"
+    read: list[str] = []
+    for path, operations in accepted(httpx.get(f"{running.url}/openapi.json", timeout=60))["paths"].items():
+        operation = operations.get("get")
+        if operation is None or not path.startswith(prefix) or "{" in path.removeprefix(prefix):
+            continue
+        parameters = operation.get("parameters", [])
+        if any(one["required"] for one in parameters if one["in"] == "query") or path.endswith("/events"):
+            continue
+        response = client.get(path.removeprefix(prefix) or f"{running.url}{prefix}")
+        assert response.status_code in (200, 404), (path, response.text)
+        read.append(path)
+    assert len(read) > 15

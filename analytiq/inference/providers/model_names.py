@@ -50,7 +50,7 @@ def _refused(model: str, field: str) -> InvalidInputError:
     shown = model if len(model) <= LONGEST_MODEL_NAME else model[:LONGEST_MODEL_NAME] + "…"
     return InvalidInputError.of_field(
         field,
-        f"{shown!r} is not a model's name. A name has at most {LONGEST_MODEL_NAME} letters, digits and . _ - : @ + in"
+        f"{shown!r} is not a model name. A name has at most {LONGEST_MODEL_NAME} letters, digits and . _ - : @ + in"
         " parts separated by single slashes, for example openai/my-model, and holds no address: the address of a"
         " server belongs into the provider's api_base.",
         code="invalid_model_name",

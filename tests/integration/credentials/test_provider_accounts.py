@@ -146,7 +146,7 @@ async def test_test_of_what_cannot_be_tried_says_what_is_missing(tenant: Tenant)
         await accounts(tenant).test(tenant.organization, "openai", "embed-english-v3.0")
     with pytest.raises(InvalidInputError, match="No provider is known"):
         await accounts(tenant).test(tenant.organization, "openai", "nobodys-model")
-    with pytest.raises(InvalidInputError, match="is not a model's name"):
+    with pytest.raises(InvalidInputError, match="is not a model name"):
         await accounts(tenant).test(tenant.organization, "openai", "openai/http://127.0.0.1/")
     await accounts(tenant).put(tenant.id, "fireworks_ai", api_key=SecretStr("key"), api_base=None)
     with pytest.raises(InvalidInputError, match="Name one to test"):
