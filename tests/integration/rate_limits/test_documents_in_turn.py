@@ -118,7 +118,7 @@ async def test_documents_over_the_limit_are_all_indexed_in_their_time(
     document = await tenant.document("a.txt", prose("whales", 1))
     copies = await multiplied(migrated, document, 12)
     await take_all(apart[0], tenant.id, kb.id)
-    await apart[0].jobs.enqueue([sync_request(tenant.id, kb.id, copy) for copy in copies])
+    await apart[0].repositories.jobs.enqueue([sync_request(tenant.id, kb.id, copy) for copy in copies])
     async with working(*apart):
 
         async def nothing_is_left_to_do() -> bool:
