@@ -58,7 +58,7 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of one file. After a failure `document_id` is None and `remark` has the reason."""
+    """The outcome of one file. `document_id` is None after a failure; `remark` then gives the reason."""
 
     path: Path
     outcome: str

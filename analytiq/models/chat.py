@@ -70,7 +70,7 @@ class ChatThread(Stored):
     score_threshold: float
     top_k: int
     searches_again: bool = True
-    """Whether the model may search further on its own."""
+    """True lets the model search further on its own."""
     token_budget: int | None = None
     message_count: int = 0
     usage: ChatUsage = ChatUsage()

@@ -84,7 +84,7 @@ class JobRequest(Stored):
     priority: int = Priority.INTERACTIVE
     delay_seconds: float = 0.0
     is_heavy: bool = False
-    """Whether it takes many times as long as others of its kind, which then need not queue behind it."""
+    """True for a job many times as long as others of its kind, so that those need not queue behind it."""
 
     @property
     def deduplication_key(self) -> str:

@@ -27,7 +27,7 @@ class KeyCheck:
 
     @property
     def problem(self) -> str | None:
-        """The problem, in a sentence without its full stop; None if there is none."""
+        """The problem as a sentence without its full stop, or None."""
         if not self.unreadable:
             return None
         total = self.readable + self.unreadable

@@ -66,7 +66,7 @@ class EmbeddingModels:
         if credential is None:
             raise InvalidInputError.of_field(
                 "embedding_model",
-                f"The model {model!r} needs an API key of {provider!r}, and there is none. Store one with"
+                f"The model {model!r} needs an API key of {provider!r}, which is missing. Store one with"
                 f" `analytiq providers put {provider}` (PUT …/llm-providers/{provider}), set"
                 f" {provider.upper()}_API_KEY in the environment and start again, or use {LOCAL_MODEL!r}, which"
                 " needs no key.",

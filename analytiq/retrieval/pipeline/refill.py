@@ -7,9 +7,9 @@ from analytiq.models.knowledge_base import Epoch
 from analytiq.retrieval.pipeline.context import SearchContext
 
 OUTDATED_ROUNDS = 10
-"""How often a search retrieves because a document was re-indexed between retrieving and checking it."""
+"""Retrievals of one search after documents re-indexed between retrieving and checking."""
 TORN_ROUNDS = 3
-"""How often a search retrieves again because a document came between its retrievers; then it is shown as found."""
+"""Further retrievals after a document came between the retrievers; then it is shown as found."""
 
 
 @dataclass(slots=True)

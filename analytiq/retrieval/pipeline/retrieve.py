@@ -34,7 +34,7 @@ class Retrieve:
 
     def __init__(self, *, has_keywords: bool, timeout_seconds: float) -> None:
         self.has_keywords = has_keywords
-        """Whether this installation has a keyword index."""
+        """True if this installation has a keyword index."""
         self._timeout_seconds = timeout_seconds
 
     async def run(self, context: SearchContext) -> None:

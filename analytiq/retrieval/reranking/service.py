@@ -101,7 +101,7 @@ class Reranking:
         if credential is None:
             raise InvalidInputError.of_field(
                 "rerank_model",
-                f"The model {name!r} needs an API key of {provider!r}, and there is none. Store one with `analytiq"
+                f"The model {name!r} needs an API key of {provider!r}, which is missing. Store one with `analytiq"
                 f" providers put {provider}`.",
                 code="provider_key_missing",
             )

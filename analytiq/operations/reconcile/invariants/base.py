@@ -29,7 +29,7 @@ AS_CONFIGURED = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """What invariants read, and what they repair with."""
+    """The readers and repair writers of invariants."""
 
     repositories: Repositories
     life_cycle: KnowledgeBaseLifeCycle
