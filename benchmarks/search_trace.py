@@ -18,7 +18,6 @@ from types import CodeType, FrameType
 
 import httpx
 
-from analytiq.composition import Application
 from analytiq.ingestion.upload.store import StagedFile
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.upload import DuplicatePolicy
@@ -52,14 +51,14 @@ class Tracer:
 
 async def _fill(target: Platform) -> KnowledgeBase:
     kb = await target.knowledge_base_named("Traced", target.tag, model=None, chunk_size=64, chunk_overlap=0)
-    uploads = target.application.uploads
+    uploads = target.services.ingestion.uploads
     for number in range(DOCUMENTS):
         text = " ".join(f"In the year {1000 + line} whale {number} was seen by {line} people." for line in range(40))
         staged: StagedFile = await uploads.stage(
             target.organization.id, document_name=f"{number}.txt", content_type="text/plain", source=_once(text)
         )
         await uploads.commit(staged, tag_ids=[target.tag.id], metadata=None, policy=DuplicatePolicy.RETURN)
-    async with working(target.application):
+    async with working(target.services):
         await target.until_idle()
     return kb
 
@@ -71,11 +70,11 @@ async def _once(text: str) -> AsyncGenerator[bytes]:
 async def _trace(tracer: Tracer) -> None:
     async with running_server() as server, platform(server, "traced") as target:
         kb = await _fill(target)
-        token = await target.application.organizations.issue_token(target.organization.id, name="trace")
+        token = await target.services.tenancy.organizations.issue_token(target.organization.id, name="trace")
 
         @asynccontextmanager
-        async def opened() -> AsyncGenerator[Application]:
-            yield target.application
+        async def opened() -> AsyncGenerator[Services]:
+            yield target.services
 
         app = create_app(opened)
         async with app.router.lifespan_context(app):

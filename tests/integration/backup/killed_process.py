@@ -11,11 +11,11 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from analytiq.cli.erase import compose_erasures
+from analytiq.composition import Services
 from analytiq.models.erasure import ErasureOptions, LedgerFate
 from analytiq.operations.backup.files import restore_file, write_file
 from analytiq.operations.backup.restoring import RestoreOptions
-from analytiq.settings import ErasureSettings
+from analytiq.settings import ErasureSettings, Settings
 from analytiq.storage.client import connect
 from analytiq.telemetry import checkpoints
 
@@ -35,7 +35,8 @@ async def main(what: str, database: str, file: str, organization_id: str, place:
         case "backup":
             await write_file(connection, Path(file), [organization_id])
         case "erase":
-            erasures = compose_erasures(connection, ErasureSettings(quiet_seconds=0))
+            settings = Settings(erasure=ErasureSettings(quiet_seconds=0))
+            erasures = Services(settings, connection).operations.erasures
             options = ErasureOptions(ledger=LedgerFate.DELETE)
             requested = await erasures.request_organization(organization_id, requested_by="test", options=options)
             await erasures.run(requested.id)
