@@ -18,6 +18,7 @@ from types import CodeType, FrameType
 
 import httpx
 
+from analytiq.composition import Services
 from analytiq.ingestion.upload.store import StagedFile
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.upload import DuplicatePolicy
