@@ -142,12 +142,13 @@ check: lint ## What `lint` does, and unit tests: under a minute
 check-install: setup-dev ## Install the wheel with the oldest supported pip, and read a document of each kind
 	@.ci/check-install $(BIN) $(OLDEST_PIP)
 
-lint: setup-dev ## Lint, format, types, import contracts, spelling; of the UI too where Node is
+lint: setup-dev ## Lint, format, types, import contracts, spelling, prose; of the UI too where Node is
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 	$(BIN)/codespell
+	$(BIN)/proselint check README.md CHANGELOG.md docs
 	$(BIN)/validate-pyproject pyproject.toml
 	@if $(NODE_IS_THERE); then $(MAKE) --no-print-directory ui-lint; \
 		else echo "Note: the management UI is not linted. $(HOW_TO_GET_NODE)"; fi

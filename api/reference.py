@@ -14,6 +14,8 @@ from api.openapi import schema_text
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "rest-api.md"
 MARK = "<!-- Generated from here on: `python -m api.reference` -->\n"
 
+ACRONYMS = {"llm", "kb", "mcp", "ocr", "spu"}
+
 Schema = dict[str, Any]
 
 
@@ -30,8 +32,14 @@ def operations_text(schema: Schema) -> str:
             by_tag[operation["tags"][0]].append(_row(schema, method.upper(), path, operation))
     lines = ["\n## Operations\n"]
     for tag, rows in sorted(by_tag.items()):
-        lines += [f"\n### {tag.replace('-', ' ').capitalize()}\n", "\n| Call | Does | Takes |\n|---|---|---|\n", *rows]
+        lines += [f"\n### {_heading(tag)}\n", "\n| Call | Does | Takes |\n|---|---|---|\n", *rows]
     return "".join(lines)
+
+
+def _heading(tag: str) -> str:
+    """Return the tag as a heading: sentence case, acronyms in capitals."""
+    words = [word.upper() if word in ACRONYMS else word for word in tag.split("-")]
+    return " ".join([words[0][0].upper() + words[0][1:], *words[1:]])
 
 
 def _row(schema: Schema, method: str, path: str, operation: Schema) -> str:
