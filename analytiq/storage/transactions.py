@@ -24,6 +24,8 @@ from analytiq.storage.client import MongoConnection, translate
 FIRST_BACKOFF_SECONDS = 0.005
 MAX_BACKOFF_SECONDS = 0.5
 MAX_DUPLICATE_RERUNS = 3
+DEADLINE_SECONDS = 30.0
+DEADLINE_CODE = "transaction_deadline"
 DUPLICATE_KEY = 11000
 MAX_TIME_EXPIRED = 50
 
@@ -45,7 +47,7 @@ async def run_in_transaction(
     operation: Callable[[AsyncClientSession], Awaitable[T]],
     *,
     lock: asyncio.Lock | None = None,
-    deadline_seconds: float = 30.0,
+    deadline_seconds: float = DEADLINE_SECONDS,
 ) -> T:
     """Run `operation` in a transaction and commit it; on a conflict, run it again from its start.
 
@@ -209,5 +211,5 @@ def _past_deadline(progress: _Progress, deadline_seconds: float) -> TransientErr
     return TransientError(
         f"A transaction was not finished within {deadline_seconds:g} s ({progress.attempts} attempts);"
         " nothing was changed. Try again when the database is less busy.",
-        code="transaction_deadline",
+        code=DEADLINE_CODE,
     )

@@ -1,7 +1,8 @@
 """One change applied to many documents, a batch per call: the caller continues after the last batch.
 
-A batch and the jobs that follow from it are one transaction. What was changed is told by name, so that it can be undone
-exactly: a document that had the tag already is not among it.
+A batch and the jobs that follow from it are one transaction. Where other writers keep it from being committed, each of
+its parts is one. What was changed is told by name, so that it can be undone exactly: a document that had the tag before
+is not among it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from analytiq.errors import InvalidInputError
+from analytiq.errors import InvalidInputError, TransientError
 from analytiq.ingestion.documents.metadata import validated_metadata
 from analytiq.ingestion.documents.metadata_fields import DeclaredFields, MetadataFields
 from analytiq.ingestion.membership import document_changed
@@ -19,10 +20,16 @@ from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.repositories.document_batches import Place
 from analytiq.storage.repositories.documents import DocumentQuery
 from analytiq.storage.session import Session
-from analytiq.storage.transactions import run_in_transaction
+from analytiq.storage.transactions import DEADLINE_CODE, DEADLINE_SECONDS, run_in_transaction
 
 BATCH = 500
 """Documents that one call reads, and changes at most."""
+CONTENDED_SECONDS = 8.0
+"""How long a batch competes with other writers of its documents before it is divided.
+
+One writer of one document aborts the transaction of all: while 620 documents were being extracted on a busy machine, a
+batch of 500 found no quiet moment in 30 s.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +114,24 @@ def _metadata_of(document: Document, wanted: Mapping[str, JsonValue]) -> tuple[d
     return values, [name for name, value in wanted.items() if value is None and name in document.metadata]
 
 
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A change with whose it is, and the declaration of the fields that its metadata was checked against."""
+
+    organization_id: str
+    wanted: WantedChange
+    declared: DeclaredFields | None
+    request_id: str | None
+
+
+def _smaller(size: int) -> int:
+    return max(1, size // 4)
+
+
+def _is_contended(error: TransientError) -> bool:
+    return error.code == DEADLINE_CODE
+
+
 class DocumentChanging:
     """Changes of many documents."""
 
@@ -131,17 +156,49 @@ class DocumentChanging:
             given = {name: value for name, value in wanted.metadata.items() if value is not None}
             kept, declared = await self._metadata_fields.fitted(organization_id, given)
             wanted = WantedChange(wanted.added_tag_ids, wanted.removed_tag_ids, {**wanted.metadata, **kept})
+        change = _Change(organization_id, wanted, declared, request_id)
+        if selected.document_ids is None:
+            return await self._change_next(change, selected, BATCH)
+        return await self._change_ids(change, selected.document_ids)
+
+    async def _change_ids(self, change: _Change, ids: tuple[str, ...]) -> ChangedBatch:
+        try:
+            return await self._commit(change, Selected(ids), len(ids))
+        except TransientError as error:
+            if not _is_contended(error) or len(ids) == 1:
+                raise
+        size = _smaller(len(ids))
+        parts = [await self._change_ids(change, ids[first : first + size]) for first in range(0, len(ids), size)]
+        return ChangedBatch(
+            changed=tuple(document_id for part in parts for document_id in part.changed),
+            unchanged_count=sum(part.unchanged_count for part in parts),
+            refused=tuple(refusal for part in parts for refusal in part.refused),
+            next=None,
+        )
+
+    async def _change_next(self, change: _Change, selected: Selected, size: int) -> ChangedBatch:
+        while True:
+            try:
+                return await self._commit(change, selected, size)
+            except TransientError as error:
+                if not _is_contended(error) or size == 1:
+                    raise
+                size = _smaller(size)
+
+    async def _commit(self, change: _Change, selected: Selected, size: int) -> ChangedBatch:
+        organization_id, wanted = change.organization_id, change.wanted
 
         async def commit(session: Session) -> tuple[list[Document], Plan]:
-            documents = await self._read(session, organization_id, selected)
+            documents = await self._read(session, organization_id, selected, size)
             planned = plan(documents, wanted)
-            await self._apply(session, organization_id, planned, wanted, request_id=request_id)
+            await self._apply(session, organization_id, planned, wanted, request_id=change.request_id)
             return documents, planned
 
-        documents, planned = await run_in_transaction(self._connection, commit)
-        if declared is not None:
-            await self._settle(organization_id, planned, declared)
-        is_last = selected.document_ids is not None or len(documents) < BATCH
+        deadline = CONTENDED_SECONDS if size > 1 else DEADLINE_SECONDS
+        documents, planned = await run_in_transaction(self._connection, commit, deadline_seconds=deadline)
+        if change.declared is not None:
+            await self._settle(organization_id, planned, change.declared)
+        is_last = selected.document_ids is not None or len(documents) < size
         return ChangedBatch(
             changed=planned.changed,
             unchanged_count=len(documents) - len(planned.changed) - len(planned.refused),
@@ -149,7 +206,7 @@ class DocumentChanging:
             next=None if is_last else Place(documents[-1].created_at, documents[-1].id),
         )
 
-    async def _read(self, session: Session, organization_id: str, selected: Selected) -> list[Document]:
+    async def _read(self, session: Session, organization_id: str, selected: Selected, size: int) -> list[Document]:
         if selected.document_ids is not None:
             return await self._documents.with_ids(session, organization_id, selected.document_ids)
         return await self._batches.next_of(
@@ -158,7 +215,7 @@ class DocumentChanging:
             selected.query,
             excluded=selected.excluded,
             after=selected.after,
-            limit=BATCH,
+            limit=size,
         )
 
     async def _apply(
