@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from analytiq.errors import TransientError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.models.vector import VectorOwner, VectorRow
-from analytiq.retrieval.backends.mongodb.hits import CurrentHits
 from analytiq.retrieval.backends.mongodb.reader import MongoReader
 from analytiq.retrieval.backends.registry import BackendType
 from analytiq.settings import SearchSettings, Settings
 from analytiq.storage.all_repositories import Repositories
-from analytiq.storage.search.indexes import SearchIndex, SearchIndexes, serves, vector_index, word_index
-from analytiq.storage.search.rows import SearchRowRepository
+from analytiq.storage.search.indexes import SearchIndex, serves, vector_index, word_index
 
 SAMPLE = 16
 """Chunks of a generation that are looked for: the server takes writes in their order, so the last one tells most."""
@@ -27,18 +25,10 @@ class MongoBackend:
     knows the chunks of the next commit. `with_keywords`: keep the keyword index too.
     """
 
-    def __init__(
-        self,
-        indexes: SearchIndexes,
-        rows: SearchRowRepository,
-        hits: CurrentHits,
-        settings: SearchSettings,
-        *,
-        with_keywords: bool,
-    ) -> None:
-        self._indexes = indexes
-        self._rows = rows
-        self._hits = hits
+    def __init__(self, rows: Repositories, settings: SearchSettings, *, with_keywords: bool) -> None:
+        self._repositories = rows
+        self._indexes = rows.search_indexes
+        self._rows = rows.search_rows
         self._settings = settings
         self._with_keywords = with_keywords
 
@@ -99,7 +89,7 @@ class MongoBackend:
 
     def reader(self, knowledge_base: KnowledgeBase, epoch: Epoch, *, with_keywords: bool = True) -> MongoReader:
         """See RetrievalBackend."""
-        return MongoReader(self._indexes, self._rows, self._hits, knowledge_base, epoch, self.prepare)
+        return MongoReader(self._repositories, knowledge_base, epoch, self.prepare)
 
     def is_building_keywords(self, kb_id: str) -> bool:
         """See RetrievalBackend: a commit waits for the search server."""
@@ -141,13 +131,7 @@ def sample_of(chunk_count: int) -> list[int]:
 
 
 def _create(rows: Repositories, settings: Settings) -> MongoBackend:
-    return MongoBackend(
-        rows.search_indexes,
-        rows.search_rows,
-        CurrentHits(rows.entries),
-        settings.search,
-        with_keywords=settings.lexical.is_enabled,
-    )
+    return MongoBackend(rows, settings.search, with_keywords=settings.lexical.is_enabled)
 
 
 BACKEND_TYPE = BackendType(_create, filters_stored_chunks=True)

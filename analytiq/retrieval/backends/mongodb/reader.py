@@ -11,8 +11,9 @@ from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.retrieval.backends.base import ChunkKey, KeywordHit, Query, VectorHit
 from analytiq.retrieval.backends.mongodb.hits import CurrentHits, Narrowing, narrowing
 from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet, contains
-from analytiq.storage.search.indexes import VECTOR_INDEX, WORD_INDEX, SearchIndexes, not_queryable
-from analytiq.storage.search.rows import MOST_FOUND, REFUSED, SCORE_DECIMALS, FoundChunk, SearchRowRepository
+from analytiq.storage.all_repositories import Repositories
+from analytiq.storage.search.indexes import VECTOR_INDEX, WORD_INDEX, not_queryable
+from analytiq.storage.search.rows import MOST_FOUND, REFUSED, SCORE_DECIMALS, FoundChunk
 
 log = structlog.get_logger(__name__)
 
@@ -32,16 +33,14 @@ class MongoReader:
 
     def __init__(
         self,
-        indexes: SearchIndexes,
-        rows: SearchRowRepository,
-        hits: CurrentHits,
+        rows: Repositories,
         knowledge_base: KnowledgeBase,
         epoch: Epoch,
         prepare: Callable[[KnowledgeBase], Awaitable[None]],
     ) -> None:
-        self._indexes = indexes
-        self._rows = rows
-        self._hits = hits
+        self._indexes = rows.search_indexes
+        self._rows = rows.search_rows
+        self._hits = CurrentHits(rows.entries)
         self._knowledge_base = knowledge_base
         self._epoch = epoch
         self._prepare = prepare
