@@ -16,6 +16,8 @@ from analytiq.retrieval.pipeline.retrieve import Retrieve
 from analytiq.retrieval.pipeline.search import Search
 from analytiq.retrieval.pipeline.understand import ChatUnderstanding
 from analytiq.retrieval.places.service import Locating
+from analytiq.retrieval.reranking.max_sim import MaxSim
+from analytiq.retrieval.reranking.models import RerankModels
 from analytiq.retrieval.reranking.service import Reranking
 
 if TYPE_CHECKING:
@@ -65,8 +67,8 @@ class Retrieval:
     def reranking(self) -> Reranking:
         """Rerankers."""
         inference, limits = self._services.inference, self._services.tenancy.rate_limits
-        local = inference.embedding_models.local
-        return Reranking(self._rows, inference.credentials, limits, local, self._settings.llm)
+        models = RerankModels(inference.credentials, self._settings.llm)
+        return Reranking(self._rows, models, MaxSim(inference.embedding_models.local), limits)
 
     @cached_property
     def search(self) -> Search:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import aclosing
 
 import pytest
-from pydantic import SecretStr
 
 from analytiq.errors import ProviderRefusedError, RateLimitedError, TransientError
 from analytiq.inference.llm.base import (
@@ -24,6 +23,7 @@ from analytiq.inference.llm.base import (
 from analytiq.inference.llm.bounding import LEAST_BOUND, LONGEST_ARGUMENTS, MOST_CALLS
 from analytiq.inference.llm.litellm_chat import LiteLLMChat
 from tests.fakes.chat_server import Call, ChatServer, Cut, Endless, Fail, Say, Slow
+from tests.fakes.credentials import credential_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .*`ReadOnly` qualifier:UserWarning")
 
@@ -39,9 +39,7 @@ def server() -> Iterator[ChatServer]:
 
 
 def model_of(server: ChatServer, *, timeout_seconds: float = 20.0) -> LiteLLMChat:
-    return LiteLLMChat(
-        "openai/fake-chat", SecretStr(server.api_key), server.url, timeout_seconds=timeout_seconds, is_guarded=False
-    )
+    return LiteLLMChat("openai/fake-chat", credential_of(server.api_key, server.url), timeout_seconds=timeout_seconds)
 
 
 async def streamed(model: LiteLLMChat, options: Options = NOTHING) -> tuple[list[str], Completion]:
@@ -70,7 +68,7 @@ async def test_answer_comes_with_its_usage(server: ChatServer) -> None:
 
 
 async def test_price_is_that_of_the_table_and_unknown_models_have_none(server: ChatServer) -> None:
-    known = LiteLLMChat("gpt-4o-mini", SecretStr(server.api_key), server.url, is_guarded=False)
+    known = LiteLLMChat("gpt-4o-mini", credential_of(server.api_key, server.url))
     priced = await known.complete(ASKED, NOTHING)
     assert priced.cost_usd is not None
     assert priced.cost_usd > 0
@@ -280,7 +278,7 @@ async def test_answer_of_nothing_is_empty(server: ChatServer) -> None:
 
 
 async def test_key_is_in_no_error(server: ChatServer) -> None:
-    model = LiteLLMChat("openai/fake-chat", SecretStr("wrong-key-of-a-tenant"), server.url, is_guarded=False)
+    model = LiteLLMChat("openai/fake-chat", credential_of("wrong-key-of-a-tenant", server.url))
     with pytest.raises(ProviderRefusedError) as refused:
         await model.complete(ASKED, NOTHING)
     assert "wrong-key" not in refused.value.detail

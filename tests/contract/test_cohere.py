@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 
 import pytest
-from pydantic import SecretStr
 
 from analytiq.errors import ProviderRefusedError
 from analytiq.inference.embedding.base import InputType
 from analytiq.inference.embedding.providers.litellm_provider import LiteLLMEmbedder
 from analytiq.retrieval.reranking.litellm_reranker import LiteLLMReranker
+from analytiq.settings import EmbeddingSettings
 from tests.fakes.cohere_server import CohereServer
+from tests.fakes.credentials import credential_of
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def cohere() -> Iterator[CohereServer]:
 
 
 def embedder(cohere: CohereServer, path: str = "") -> LiteLLMEmbedder:
-    return LiteLLMEmbedder("cohere/embed-v4.0", SecretStr(cohere.api_key), cohere.root + path, is_guarded=False)
+    return LiteLLMEmbedder("cohere/embed-v4.0", credential_of(cohere.api_key, cohere.root + path), EmbeddingSettings())
 
 
 @pytest.mark.parametrize("path", ["", "/", "/v1", "/v2", "/v2/embed", "/v2/rerank"])
@@ -27,7 +28,7 @@ async def test_one_address_serves_embedding_and_reranking(cohere: CohereServer, 
     vectors = await embedder(cohere, path).embed(["a", "b"], input_type=InputType.QUERY)
     assert vectors.shape == (2, 2)
     reranker = LiteLLMReranker(
-        "cohere/rerank-v3.5", SecretStr(cohere.api_key), cohere.root + path, timeout_seconds=60, is_guarded=False
+        "cohere/rerank-v3.5", credential_of(cohere.api_key, cohere.root + path), timeout_seconds=60
     )
     assert await reranker.scores("q", ["a", "b"]) == [0.5, 0.5]
     assert cohere.paths == ["/v2/embed", "/v2/rerank"]

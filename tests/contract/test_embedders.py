@@ -7,10 +7,10 @@ through LiteLLM and OpenAI's client, not a provider.
 import asyncio
 import time
 from collections.abc import Iterator
+from typing import cast
 
 import numpy as np
 import pytest
-from pydantic import SecretStr
 
 from analytiq.errors import (
     CallRefusedError,
@@ -24,6 +24,8 @@ from analytiq.inference.embedding.base import Embedder, InputType
 from analytiq.inference.embedding.providers.litellm_provider import LiteLLMEmbedder
 from analytiq.inference.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
 from analytiq.inference.providers import litellm_module
+from analytiq.settings import EmbeddingSettings
+from tests.fakes.credentials import credential_of
 from tests.fakes.embedding_server import EmbeddingServer, Failure, Reply, http_date
 
 # LiteLLM puts imports off to its calls, and pytest has put its own filters in the place of the product's by then.
@@ -58,8 +60,10 @@ def local() -> Iterator[LocalEmbedder]:
 
 
 def hosted(server: EmbeddingServer, **options: object) -> LiteLLMEmbedder:
-    arguments = {"api_key": SecretStr(server.api_key), "api_base": server.url, "is_guarded": False, **options}
-    return LiteLLMEmbedder("openai/fake-embedding", **arguments)  # type: ignore[arg-type]
+    api_key = str(options.pop("api_key", server.api_key))
+    dimensions = cast("int | None", options.pop("dimensions", None))
+    settings = EmbeddingSettings.model_validate(options)
+    return LiteLLMEmbedder("openai/fake-embedding", credential_of(api_key, server.url), settings, dimensions=dimensions)
 
 
 @pytest.fixture(params=["local", "hosted"])
@@ -201,7 +205,7 @@ async def test_dimensions_are_asked_for_and_demanded(server: EmbeddingServer) ->
 
 
 async def test_model_that_the_provider_does_not_know_is_refused(server: EmbeddingServer) -> None:
-    embedder = LiteLLMEmbedder("openai/unheard-of", SecretStr(server.api_key), server.url, is_guarded=False)
+    embedder = LiteLLMEmbedder("openai/unheard-of", credential_of(server.api_key, server.url), EmbeddingSettings())
     with pytest.raises(ProviderRefusedError, match=r"does not know the model.*HTTP 404"):
         await document(embedder, "a")
 
@@ -227,7 +231,7 @@ async def test_key_of_the_environment_is_never_sent(server: EmbeddingServer, mon
     # The operator's key must not reach an address that a tenant has given.
     monkeypatch.setenv("OPENAI_API_KEY", server.api_key)
     with pytest.raises(ProviderRefusedError, match="refuses the API key"):
-        await document(hosted(server, api_key=None), "a")
+        await document(hosted(server, api_key=""), "a")
 
 
 async def test_address_of_the_environment_is_never_used(
@@ -238,7 +242,7 @@ async def test_address_of_the_environment_is_never_used(
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     with EmbeddingServer() as official:
         monkeypatch.setattr(litellm_module, "OPENAI_BASE", official.url)
-        embedder = LiteLLMEmbedder("text-embedding-3-small", SecretStr(official.api_key), is_guarded=False)
+        embedder = LiteLLMEmbedder("text-embedding-3-small", credential_of(official.api_key), EmbeddingSettings())
         await document(embedder, "a")
         assert official.calls == 1
 
@@ -255,7 +259,9 @@ async def test_server_that_answers_numbers_instead_of_base64_is_understood() -> 
 
 
 async def test_input_type_reaches_a_provider_that_has_it(server: EmbeddingServer) -> None:
-    embedder = LiteLLMEmbedder("nvidia_nim/fake-embedding", SecretStr(server.api_key), server.url, is_guarded=False)
+    embedder = LiteLLMEmbedder(
+        "nvidia_nim/fake-embedding", credential_of(server.api_key, server.url), EmbeddingSettings()
+    )
     await embedder.embed(["who?"], input_type=InputType.QUERY)
     assert server.requests[-1]["input_type"] == "query"
     await embedder.embed(["he"], input_type=InputType.DOCUMENT)

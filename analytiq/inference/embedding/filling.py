@@ -89,18 +89,13 @@ class Filling:
             RateLimitedError: others take too long; its code is `sharing.ELSEWHERE_CODE`.
         """
         filled = Filled()
-        shared = SharedTexts(
-            self._cache,
-            self._claims,
-            keys,
-            batch_size=wanted.chosen.embedder.batch_size,
-            lease_seconds=self._lease_seconds,
-        )
+        shared = SharedTexts(self._cache, self._claims, keys, lease_seconds=self._lease_seconds)
+        size = wanted.chosen.embedder.batch_size
         while shared.left:
             token = new_id()
             batch: list[str] = []
             try:
-                await shared.claim_into(batch, token)
+                await shared.claim_into(batch, token, size=size)
                 if batch:
                     await checkpoint("embedding.claimed")
                     filled.add(await self._embed_held(wanted, batch, token))

@@ -76,14 +76,7 @@ class EmbeddingModels:
         identity = (model, secret, credential.api_base or "", credential.is_guarded)
         embedder = self._remote.pop(identity, None)
         if embedder is None:
-            embedder = LiteLLMEmbedder(
-                model,
-                api_key=credential.api_key,
-                api_base=credential.api_base,
-                timeout_seconds=self._settings.timeout_seconds,
-                batch_size=self._settings.batch_size,
-                is_guarded=credential.is_guarded,
-            )
+            embedder = LiteLLMEmbedder(model, credential, self._settings)
         # The latest last, so that the first is the one that was not used for longest.
         self._remote[identity] = embedder
         if len(self._remote) > MOST_EMBEDDERS:

@@ -33,22 +33,20 @@ class SharedTexts:
         claims: EmbeddingClaimRepository,
         keys: Sequence[str],
         *,
-        batch_size: int,
         lease_seconds: float,
     ) -> None:
         self._cache = cache
         self._claims = claims
-        self._batch_size = batch_size
         self._lease_seconds = lease_seconds
         self._free = deque(keys)
         self.left = list(keys)
         self.found: dict[str, Vectors] = {}
         self._be_patient()
 
-    async def claim_into(self, batch: list[str], token: str) -> None:
-        """Fill the empty `batch` with keys that no worker holds, up to its size."""
-        while self._free and len(batch) < self._batch_size:
-            room = self._batch_size - len(batch)
+    async def claim_into(self, batch: list[str], token: str, *, size: int) -> None:
+        """Fill the empty `batch` with up to `size` keys that no worker holds."""
+        while self._free and len(batch) < size:
+            room = size - len(batch)
             asked = [self._free.popleft() for _ in range(min(len(self._free), room))]
             taken = await self._claims.take(asked, token, lease_seconds=self._lease_seconds)
             batch += [key for key in asked if key in taken]

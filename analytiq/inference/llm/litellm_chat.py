@@ -8,9 +8,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, cast
 
-from pydantic import SecretStr
-
 from analytiq.errors import TransientError
+from analytiq.inference.credentials.providers import Credential
 from analytiq.inference.llm.base import (
     AnswerSchema,
     Completion,
@@ -43,26 +42,14 @@ class LiteLLMChat:
 
     Args of the constructor:
         model: LiteLLM's model string, for example `gpt-4o-mini`.
-        api_key: the provider's key; None for a server that asks for none.
-        api_base: the address of an OpenAI-compatible server, or None for the provider's own.
+        credential: the key, and the address of an OpenAI-compatible server.
         timeout_seconds: of silence; a whole answer may take twice as long, a stream ten times.
-        is_guarded: connect to public addresses only. False for an address of the operator's.
     """
 
-    def __init__(
-        self,
-        model: str,
-        api_key: SecretStr | None,
-        api_base: str | None = None,
-        *,
-        timeout_seconds: float = 120.0,
-        is_guarded: bool = True,
-    ) -> None:
+    def __init__(self, model: str, credential: Credential, *, timeout_seconds: float = 120.0) -> None:
         self._model = model
-        self._api_key = api_key
-        self._api_base = api_base
+        self._credential = credential
         self._timeout_seconds = timeout_seconds
-        self._is_guarded = is_guarded
 
     def __repr__(self) -> str:
         return f"LiteLLMChat({self._model!r})"
@@ -143,27 +130,27 @@ class LiteLLMChat:
         # The first import blocks for seconds.
         module = await asyncio.to_thread(litellm)
         arguments = self._arguments(messages, options, is_stream=is_stream)
-        key = self._api_key.get_secret_value() if self._api_key else NO_KEY
+        key = self._credential.api_key.get_secret_value()
         try:
             with bound_for(self._destination):
-                return await module.acompletion(**arguments, api_key=key)
+                return await module.acompletion(**arguments, api_key=key or NO_KEY)
         except Exception as error:  # noqa: BLE001  # whatever LiteLLM raises is translated, bugs of its own too
             raise self._translated(error) from None
 
     @functools.cached_property
     def _base(self) -> str | None:
-        return address_for(self._provider, self._api_base, Use.CHAT)
+        return address_for(self._provider, self._credential.api_base, Use.CHAT)
 
     @functools.cached_property
     def _destination(self) -> Destination:
-        return destination_of(self._provider, self._base, is_guarded=self._is_guarded)
+        return destination_of(self._provider, self._base, is_guarded=self._credential.is_guarded)
 
     @functools.cached_property
     def _provider(self) -> str:
         return provider_of(self._model, use=Use.CHAT, field="model", examples=CHAT_EXAMPLES)
 
     def _translated(self, error: Exception) -> Exception:
-        key = self._api_key.get_secret_value() if self._api_key else None
+        key = self._credential.api_key.get_secret_value()
         return translated(error, model=self._model, api_key=key, use=Use.CHAT)
 
     def _unreadable(self) -> TransientError:

@@ -128,11 +128,7 @@ class ChatService:
             )
         identity = (name, credential.api_key.get_secret_value(), credential.api_base or "", credential.is_guarded)
         chosen = self._models.pop(identity, None) or LiteLLMChat(
-            name,
-            credential.api_key,
-            credential.api_base,
-            timeout_seconds=self._settings.timeout_seconds,
-            is_guarded=credential.is_guarded,
+            name, credential, timeout_seconds=self._settings.timeout_seconds
         )
         self._models[identity] = chosen  # now the most recently used
         if len(self._models) > MODELS_AT_ONCE:

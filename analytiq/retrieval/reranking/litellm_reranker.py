@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from pydantic import SecretStr
-
 from analytiq.errors import TransientError
+from analytiq.inference.credentials.providers import Credential
 from analytiq.inference.providers.allowed import Use, destination_of
 from analytiq.inference.providers.guarded_http import bound_for
 from analytiq.inference.providers.litellm_errors import translated
@@ -16,25 +15,21 @@ RERANK_EXAMPLES = "cohere/rerank-v3.5, jina_ai/jina-reranker-v2-base-multilingua
 
 
 class LiteLLMReranker:
-    """One model of one provider with one key. `is_guarded`: connect to public addresses only."""
+    """One model of one provider with one key."""
 
-    def __init__(
-        self, model: str, api_key: SecretStr, api_base: str | None, *, timeout_seconds: float, is_guarded: bool = True
-    ) -> None:
+    def __init__(self, model: str, credential: Credential, *, timeout_seconds: float) -> None:
         self._model = model
-        self._api_key = api_key
-        self._api_base = api_base
+        self._credential = credential
         self._timeout_seconds = timeout_seconds
-        self._is_guarded = is_guarded
 
     async def scores(self, question: str, passages: Sequence[str]) -> list[float]:
         """See RerankModel."""
         module = await asyncio.to_thread(litellm)
-        key = self._api_key.get_secret_value()
+        key = self._credential.api_key.get_secret_value()
         provider = provider_of(self._model, use=Use.RERANKING, field="rerank_model", examples=RERANK_EXAMPLES)
-        base = address_for(provider, self._api_base, Use.RERANKING)
+        base = address_for(provider, self._credential.api_base, Use.RERANKING)
         arguments: dict[str, Any] = {"api_base": base} if base else {}
-        destination = destination_of(provider, base, is_guarded=self._is_guarded)
+        destination = destination_of(provider, base, is_guarded=self._credential.is_guarded)
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 with bound_for(destination):

@@ -10,6 +10,8 @@ from analytiq.inference.embedding.base import InputType
 from analytiq.inference.embedding.providers.litellm_provider import LiteLLMEmbedder
 from analytiq.ingestion.documents.indexing_state import IndexingState
 from analytiq.models.job import JobState
+from analytiq.settings import EmbeddingSettings
+from tests.fakes.credentials import credential_of
 from tests.fakes.embedding_server import EmbeddingServer, Outcome, Reply
 from tests.integration.embedding.conftest import Books
 from tests.integration.tenant import REMOTE_MODEL, Tenant, new_tenant, prose
@@ -88,7 +90,7 @@ async def test_single_text_that_is_refused_fails_its_document_and_the_others_are
 
 async def test_field_that_a_strict_server_refuses_is_left_out_from_then_on(strict_server: EmbeddingServer) -> None:
     embedder = LiteLLMEmbedder(
-        REMOTE_MODEL, api_key=SecretStr(strict_server.api_key), api_base=strict_server.url, is_guarded=False
+        REMOTE_MODEL, credential_of(strict_server.api_key, strict_server.url), EmbeddingSettings()
     )
     repeated: list[str] = []
 

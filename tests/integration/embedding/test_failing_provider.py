@@ -13,11 +13,12 @@ from analytiq.inference.embedding.base import InputType
 from analytiq.inference.embedding.providers.litellm_provider import LiteLLMEmbedder
 from analytiq.models.job import JobState
 from analytiq.models.knowledge_base import KnowledgeBaseStatus
-from analytiq.settings import RateLimitSettings
+from analytiq.settings import EmbeddingSettings, RateLimitSettings
 from analytiq.storage.client import MongoConnection, connect
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.rate_limits import RateLimitRepository
 from analytiq.tenancy.rate_limits.limits import RateLimits
+from tests.fakes.credentials import credential_of
 from tests.fakes.embedding_server import EmbeddingServer, Outcome, Reply
 from tests.integration.embedding.conftest import Books
 from tests.integration.tenant import REMOTE_MODEL, Tenant, prose
@@ -78,10 +79,7 @@ async def test_crowd_of_workers_hits_a_closed_provider_once_each_at_most(
     async def worker(connection: MongoConnection) -> None:
         limits = RateLimits(RateLimitRepository(connection), RateLimitSettings())
         embedder = LiteLLMEmbedder(
-            REMOTE_MODEL,
-            api_key=SecretStr(embedding_server.api_key),
-            api_base=embedding_server.url,
-            is_guarded=False,
+            REMOTE_MODEL, credential_of(embedding_server.api_key, embedding_server.url), EmbeddingSettings()
         )
         while left:
             batch = left.pop()

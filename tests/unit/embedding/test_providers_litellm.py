@@ -5,7 +5,6 @@ from subprocess import run
 
 import numpy as np
 import pytest
-from pydantic import SecretStr
 
 from analytiq.errors import DimensionMismatchError, InvalidInputError, TransientError
 from analytiq.inference.embedding.base import InputType
@@ -16,6 +15,8 @@ from analytiq.inference.embedding.providers.litellm_provider import (
     input_type_parameters,
 )
 from analytiq.inference.providers.litellm_module import provider_of
+from analytiq.settings import EmbeddingSettings
+from tests.fakes.credentials import credential_of
 
 # LiteLLM puts imports off to its calls, and pytest has put its own filters in the place of the product's by then.
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .*`ReadOnly` qualifier:UserWarning")
@@ -153,7 +154,7 @@ def test_answer_of_other_dimensions_than_asked_for_is_a_mismatch() -> None:
 
 
 async def test_empty_and_oversized_batches_are_refused_before_a_call() -> None:
-    embedder = LiteLLMEmbedder("text-embedding-3-small", SecretStr("k"), batch_size=2)
+    embedder = LiteLLMEmbedder("text-embedding-3-small", credential_of("k"), EmbeddingSettings(batch_size=2))
     for texts in ([], ["a", "b", "c"]):
         with pytest.raises(InvalidInputError, match="1 to 2"):
             await embedder.embed(texts, input_type=InputType.DOCUMENT)

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractContextManager
 
 import pytest
-from pydantic import SecretStr
 
 from analytiq.errors import ProviderRefusedError, TransientError
 from analytiq.inference.embedding.base import InputType
@@ -18,6 +17,8 @@ from analytiq.inference.providers import guarded_http
 from analytiq.inference.providers.addresses import origin_of
 from analytiq.inference.providers.guarded_http import Destination, bound_for, guarded_client, refusing_client
 from analytiq.inference.providers.litellm_module import litellm
+from analytiq.settings import EmbeddingSettings
+from tests.fakes.credentials import credential_of
 
 Heads = list[str]
 
@@ -178,7 +179,8 @@ async def test_socket_that_goes_around_the_transport_is_refused_within_a_call_on
 
 
 async def test_refusal_comes_out_of_litellm_as_what_it_was(site: Site) -> None:
-    embedder = LiteLLMEmbedder("openai/m", SecretStr("key"), f"http://127.0.0.1:{site.port}/v1")
+    credential = credential_of("key", f"http://127.0.0.1:{site.port}/v1", is_guarded=True)
+    embedder = LiteLLMEmbedder("openai/m", credential, EmbeddingSettings())
     with pytest.raises(ProviderRefusedError) as caught:
         await embedder.embed(["a"], input_type=InputType.DOCUMENT)
     assert caught.value.code == "provider_address_forbidden"

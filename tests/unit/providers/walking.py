@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import httpx
-from pydantic import SecretStr
 
 from analytiq.errors import AnalytiqError, InvalidInputError
 from analytiq.inference.embedding.base import InputType
@@ -27,6 +26,8 @@ from analytiq.inference.providers.allowed import ALLOWED_PROVIDERS, OwnAddress, 
 from analytiq.inference.providers.guarded_http import Destination, GuardedTransport, bound_for
 from analytiq.inference.providers.litellm_module import litellm
 from analytiq.retrieval.reranking.litellm_reranker import LiteLLMReranker
+from analytiq.settings import EmbeddingSettings
+from tests.fakes.credentials import credential_of
 
 TENANT_KEY = "key-of-the-tenant"
 OWN_ADDRESS = "https://models.tenant.example/v1"
@@ -105,14 +106,14 @@ def _watch_transport() -> None:
 
 def _product(use: Use, model: str, api_base: str | None) -> Coroutine[Any, Any, object]:
     """Make a call as the product does."""
-    key = SecretStr(TENANT_KEY)
+    credential = credential_of(TENANT_KEY, api_base, is_guarded=True)
     match use:
         case Use.EMBEDDING:
-            return LiteLLMEmbedder(model, key, api_base).embed(["a"], input_type=InputType.QUERY)
+            return LiteLLMEmbedder(model, credential, EmbeddingSettings()).embed(["a"], input_type=InputType.QUERY)
         case Use.CHAT:
-            return LiteLLMChat(model, key, api_base).complete([Message(Role.USER, "a")], Options())
+            return LiteLLMChat(model, credential).complete([Message(Role.USER, "a")], Options())
         case Use.RERANKING:
-            return LiteLLMReranker(model, key, api_base, timeout_seconds=SECONDS).scores("q", ["a"])
+            return LiteLLMReranker(model, credential, timeout_seconds=SECONDS).scores("q", ["a"])
 
 
 def _below(use: Use, model: str) -> Coroutine[Any, Any, object]:

@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
-from pydantic import SecretStr
 
 from analytiq.errors import CallRefusedError, DimensionMismatchError, InvalidInputError, ProviderUnavailableError
+from analytiq.inference.credentials.providers import Credential
 from analytiq.inference.embedding.base import BeforeRepeat, InputType, Vectors
 from analytiq.inference.providers.addresses import OPENAI
 from analytiq.inference.providers.allowed import Use, destination_of
 from analytiq.inference.providers.guarded_http import bound_for
 from analytiq.inference.providers.litellm_errors import translated
 from analytiq.inference.providers.litellm_module import NO_KEY, address_for, litellm, provider_of
+from analytiq.settings import EmbeddingSettings
 
 EMBEDDING_EXAMPLES = (
     "text-embedding-3-small, embed-multilingual-v3.0, voyage/voyage-3, openai/<model of your own server>"
@@ -26,35 +27,22 @@ class LiteLLMEmbedder:
 
     Args of the constructor:
         model: LiteLLM's model string, for example `text-embedding-3-small`.
-        api_key: the provider's key; None for a server that asks for none.
-        api_base: the address of an OpenAI-compatible server, or None for the provider's own.
-        timeout_seconds: for one call.
-        batch_size: the most texts of one call.
+        credential: the key, and the address of an OpenAI-compatible server.
+        settings: the timeout of a call and the most texts in it.
         dimensions: asked of the provider and demanded of its answer; None for the model's own.
-        is_guarded: connect to public addresses only. False for an address of the operator's.
 
     Raises:
         InvalidInputError: no provider has such a model.
     """
 
     def __init__(
-        self,
-        model: str,
-        api_key: SecretStr | None,
-        api_base: str | None = None,
-        *,
-        timeout_seconds: float = 60.0,
-        batch_size: int = 100,
-        dimensions: int | None = None,
-        is_guarded: bool = True,
+        self, model: str, credential: Credential, settings: EmbeddingSettings, *, dimensions: int | None = None
     ) -> None:
         self.model = model
-        self.batch_size = batch_size
-        self._api_key = api_key
-        self._api_base = api_base
-        self._timeout_seconds = timeout_seconds
+        self.batch_size = settings.batch_size
+        self._credential = credential
+        self._timeout_seconds = settings.timeout_seconds
         self._dimensions = dimensions
-        self._is_guarded = is_guarded
         self._has_base64: bool | None = None
 
     def __repr__(self) -> str:
@@ -96,15 +84,15 @@ class LiteLLMEmbedder:
         # The first import blocks for seconds.
         module = await asyncio.to_thread(litellm)
         provider = provider_of(self.model, use=Use.EMBEDDING, examples=EMBEDDING_EXAMPLES)
-        base = address_for(provider, self._api_base, Use.EMBEDDING)
+        base = address_for(provider, self._credential.api_base, Use.EMBEDDING)
         arguments = self._arguments(provider, base, texts, input_type)
         if provider == OPENAI and asks_base64:
             # OpenAI's client asks for this by default, so most compatible servers know it or ignore it; LiteLLM does
             # not. Numbers instead cost 230 ms a batch (100 texts, 1,536 dimensions) on the event loop.
             arguments["encoding_format"] = "base64"
-        key = self._api_key.get_secret_value() if self._api_key else None
+        key = self._credential.api_key.get_secret_value()
         try:
-            with bound_for(destination_of(provider, base, is_guarded=self._is_guarded)):
+            with bound_for(destination_of(provider, base, is_guarded=self._credential.is_guarded)):
                 response = await module.aembedding(**arguments, api_key=key or NO_KEY)
         except Exception as error:  # noqa: BLE001  # whatever LiteLLM raises is translated, bugs of its own too
             raise translated(error, model=self.model, api_key=key) from None
@@ -126,7 +114,7 @@ class LiteLLMEmbedder:
         if self._dimensions is not None:
             arguments["dimensions"] = self._dimensions
             # LiteLLM lets OpenAI's own newer models have this only, by their name.
-            if self._api_base is not None:
+            if self._credential.api_base is not None:
                 arguments["allowed_openai_params"] = ["dimensions"]
         return arguments
 
