@@ -9,7 +9,7 @@ from analytiq.jobs.queue.handling import handlers_of
 from analytiq.jobs.queue.history import History
 from analytiq.jobs.queue.operations import Jobs
 from analytiq.jobs.queue.registry import WorkerRegistry
-from analytiq.jobs.queue.runner import Handler, QueueRunner
+from analytiq.jobs.queue.runner import Handler, JobWork, QueueRunner
 from analytiq.jobs.queue.stops import Stops
 from analytiq.jobs.queue.workers import Workers
 from analytiq.models.document import Failure
@@ -81,16 +81,15 @@ class JobServices:
             reads_documents: False leaves extractions to workers that can isolate parsers.
         """
         left_out = frozenset[JobKind]() if reads_documents else frozenset({JobKind.EXTRACT})
-        return QueueRunner(
-            self._rows.jobs,
-            {kind: handler for kind, handler in self.handlers.items() if kind not in left_out},
-            settings=self._settings.queue,
-            concurrency=self._settings.worker.concurrency,
+        work = JobWork(
+            handlers={kind: handler for kind, handler in self.handlers.items() if kind not in left_out},
             on_settled=self._services.ingestion.life_cycle.after_job,
             on_dead=self.on_dead,
-            history=self.new_history(),
             find_stopped=Stops(self._rows.jobs, self._rows.documents).among,
+            history=self.new_history(),
         )
+        settings = self._settings
+        return QueueRunner(self._rows.jobs, work, settings=settings.queue, concurrency=settings.worker.concurrency)
 
     def new_registry(self, runner: QueueRunner, *, problems: Sequence[str] = ()) -> WorkerRegistry:
         """Build the entry of a worker process that runs `runner`; `problems` keep it from doing all of its work."""

@@ -14,7 +14,7 @@ from analytiq.inference.embedding.base import BeforeRepeat, InputType, Vectors
 from analytiq.inference.embedding.providers.local import LOCAL_MODEL
 from analytiq.ingestion.knowledge_bases.service import NewKnowledgeBase
 from analytiq.ingestion.upload.store import StagedFile, UploadResult
-from analytiq.jobs.queue.runner import QueueRunner, RunningJob
+from analytiq.jobs.queue.runner import JobWork, QueueRunner, RunningJob
 from analytiq.jobs.queue.stops import Stops
 from analytiq.models.job import Job
 from analytiq.models.knowledge_base import KnowledgeBase
@@ -87,16 +87,14 @@ class SteppedRunner(QueueRunner):
     """Runs a job when it is told to; its heartbeat beats when it is told to."""
 
     def __init__(self, services: Services) -> None:
-        super().__init__(
-            services.repositories.jobs,
-            services.jobs.handlers,
-            settings=services.settings.queue,
-            concurrency=1,
+        work = JobWork(
+            handlers=services.jobs.handlers,
             on_settled=services.ingestion.life_cycle.after_job,
             on_dead=services.ingestion.extraction.fail_document_of,
-            history=services.jobs.new_history(),
             find_stopped=Stops(services.repositories.jobs, services.repositories.documents).among,
+            history=services.jobs.new_history(),
         )
+        super().__init__(services.repositories.jobs, work, settings=services.settings.queue, concurrency=1)
         self.unforeseen: list[Exception] = []
         self._life_cycle = services.ingestion.life_cycle
         self._work_in_hand: asyncio.Task[None] | None = None

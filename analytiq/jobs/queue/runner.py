@@ -4,6 +4,7 @@ import asyncio
 import math
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 
 import structlog
 
@@ -38,29 +39,26 @@ OnDead = Callable[[Job, Failure], Awaitable[None]]
 """Called after a job was given up, before `OnSettled`."""
 
 
+@dataclass(frozen=True, slots=True)
+class JobWork:
+    """The work of a runner: the handler of each kind that it takes, the callbacks and the record of attempts."""
+
+    handlers: Mapping[JobKind, Handler]
+    on_settled: OnSettled
+    on_dead: OnDead
+    find_stopped: FindStopped
+    history: History
+
+
 class QueueRunner:
     """Runs jobs in `concurrency` slots of this process until stopped."""
 
-    def __init__(
-        self,
-        jobs: JobRepository,
-        handlers: Mapping[JobKind, Handler],
-        *,
-        settings: QueueSettings,
-        concurrency: int,
-        on_settled: OnSettled,
-        on_dead: OnDead,
-        history: History,
-        find_stopped: FindStopped,
-    ) -> None:
-        self._find_stopped = find_stopped
+    def __init__(self, jobs: JobRepository, work: JobWork, *, settings: QueueSettings, concurrency: int) -> None:
         self._jobs = jobs
-        self._handlers = handlers
+        self._job_work = work
+        self._history = work.history
         self._settings = settings
         self._concurrency = concurrency
-        self._on_settled = on_settled
-        self._on_dead = on_dead
-        self._history = history
         self._is_stopping = False
         self._has_changed = asyncio.Event()
         self._slots: list[asyncio.Task[None]] = []
@@ -74,7 +72,7 @@ class QueueRunner:
         self.worker = f"worker-{secrets.token_hex(4)}"
         self._claims = Claims(
             jobs,
-            list(handlers),
+            list(work.handlers),
             worker=self.worker,
             settings=settings,
         )
@@ -150,7 +148,7 @@ class QueueRunner:
     async def run_until_idle(self) -> int:
         """Run due jobs one after the other until none is left; returns how many. For commands and tests."""
         count = 0
-        kinds = list(self._handlers)
+        kinds = list(self._job_work.handlers)
         lease_seconds = self._settings.lease_seconds
         while True:
             job = await self._jobs.claim(kinds, worker=self.worker, lease_token=new_id(), lease_seconds=lease_seconds)
@@ -217,7 +215,7 @@ class QueueRunner:
             if not self._work_of:
                 continue
             try:
-                stopped = await self._find_stopped([running.job for running in self._work_of])
+                stopped = await self._job_work.find_stopped([running.job for running in self._work_of])
             except DatabaseError:
                 log.warning("queue.stop_look_failed", exc_info=True)
                 continue
@@ -277,7 +275,7 @@ class QueueRunner:
             return
         try:
             await checkpoint("queue.claimed")
-            await self._handlers[job.kind](running)
+            await self._job_work.handlers[job.kind](running)
             await checkpoint("queue.handled")
             if not running.is_finished:
                 with running.finishing():
@@ -303,7 +301,7 @@ class QueueRunner:
 
     async def _settled(self, job: Job) -> None:
         try:
-            await self._on_settled(job)
+            await self._job_work.on_settled(job)
         except Exception:
             # What follows a job is derived from the truth, and made up for by the reconciler.
             log.exception("queue.after_job_failed", job=job.id)
@@ -363,7 +361,7 @@ class QueueRunner:
                 log.warning("queue.lease_lost", job=job.id, code=failure.code)
                 return False
             self._history.note(job, outcome, started_at=running.started_at, failure=failure)
-            await self._on_dead(job, failure)
+            await self._job_work.on_dead(job, failure)
         except DatabaseError:
             log.exception("queue.outcome_not_written", job=job.id)
             return False

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Map
 from contextlib import asynccontextmanager
 
 from analytiq.jobs.queue.history import History
-from analytiq.jobs.queue.runner import Handler, QueueRunner
+from analytiq.jobs.queue.runner import Handler, JobWork, QueueRunner
 from analytiq.jobs.queue.stops import FindStopped, Stopped
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobRequest, JobSubject
@@ -38,16 +38,14 @@ def runner_of(
 
     handlers: Mapping[JobKind, Handler] = {JobKind.EXTRACT: handler}
     settings = QueueSettings(**{"poll_seconds": 0.05, **queue})  # type: ignore[arg-type]  # numbers, all of them
-    return QueueRunner(
-        jobs,
-        handlers,
-        settings=settings,
-        concurrency=concurrency,
+    work = JobWork(
+        handlers=handlers,
         on_settled=on_settled,
         on_dead=on_dead,
-        history=history_of(jobs),
         find_stopped=stopped_of(jobs),
+        history=history_of(jobs),
     )
+    return QueueRunner(jobs, work, settings=settings, concurrency=concurrency)
 
 
 def stopped_of(jobs: JobRepository) -> FindStopped:

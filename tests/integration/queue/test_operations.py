@@ -12,7 +12,7 @@ from analytiq.errors import ConflictError, CorruptFileError, NotFoundError
 from analytiq.ingestion.documents.requests import clean_request, extract_request
 from analytiq.jobs.queue import operations
 from analytiq.jobs.queue.retry import failure_of
-from analytiq.jobs.queue.runner import Handler, QueueRunner, RunningJob
+from analytiq.jobs.queue.runner import Handler, JobWork, QueueRunner, RunningJob
 from analytiq.jobs.queue.stops import Stops
 from analytiq.models.document import Document, DocumentState
 from analytiq.models.job import Job, JobKind, JobState
@@ -34,16 +34,15 @@ def runner_with(
 ) -> QueueRunner:
     """A worker like the real one, but for some handlers; of kinds with None it takes no jobs."""
     handlers = {**services.jobs.handlers, **changes}
-    return QueueRunner(
-        services.repositories.jobs,
-        {kind: handler for kind, handler in handlers.items() if handler is not None},
-        settings=QueueSettings(poll_seconds=0.05, **queue),
-        concurrency=concurrency,
+    work = JobWork(
+        handlers={kind: handler for kind, handler in handlers.items() if handler is not None},
         on_settled=services.ingestion.life_cycle.after_job,
         on_dead=services.ingestion.extraction.fail_document_of,
-        history=services.jobs.new_history(),
         find_stopped=Stops(services.repositories.jobs, services.repositories.documents).among,
+        history=services.jobs.new_history(),
     )
+    settings = QueueSettings(poll_seconds=0.05, **queue)
+    return QueueRunner(services.repositories.jobs, work, settings=settings, concurrency=concurrency)
 
 
 @asynccontextmanager

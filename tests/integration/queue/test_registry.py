@@ -11,7 +11,7 @@ from analytiq import clock
 from analytiq.ingestion.ocr.language_data import installed_languages
 from analytiq.jobs.queue.history import History
 from analytiq.jobs.queue.registry import MOST_JOBS_AT_ONCE, SILENT_SECONDS, WorkerRegistry
-from analytiq.jobs.queue.runner import Handler, QueueRunner, RunningJob
+from analytiq.jobs.queue.runner import Handler, JobWork, QueueRunner, RunningJob
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobRequest, JobSubject
 from analytiq.models.worker import Worker
@@ -43,18 +43,17 @@ def runner_on(
 
     async def on_dead(_: Job, __: Failure) -> None: ...
 
-    return QueueRunner(
-        jobs or JobRepository(connection),
-        {JobKind.EXTRACT: handler},
-        settings=QueueSettings(poll_seconds=0.05),
-        concurrency=concurrency,
+    work = JobWork(
+        handlers={JobKind.EXTRACT: handler},
         on_settled=on_settled,
         on_dead=on_dead,
+        find_stopped=stopped_of(JobRepository(connection)),
         history=History(
             JobHistoryRepository(connection), DocumentRepository(connection), KnowledgeBaseRepository(connection)
         ),
-        find_stopped=stopped_of(JobRepository(connection)),
     )
+    settings = QueueSettings(poll_seconds=0.05)
+    return QueueRunner(jobs or JobRepository(connection), work, settings=settings, concurrency=concurrency)
 
 
 def registry_of(connection: MongoConnection, runner: QueueRunner) -> WorkerRegistry:

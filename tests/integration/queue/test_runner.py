@@ -8,7 +8,7 @@ from pymongo.errors import AutoReconnect, OperationFailure
 from structlog.testing import capture_logs
 
 from analytiq.errors import CorruptFileError, RateLimitedError, TransientError
-from analytiq.jobs.queue.runner import QueueRunner, RunningJob
+from analytiq.jobs.queue.runner import JobWork, QueueRunner, RunningJob
 from analytiq.jobs.queue.stops import cancelled
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobState
@@ -329,16 +329,14 @@ async def test_what_follows_a_job_cannot_undo_it(jobs: JobRepository) -> None:
 
     async def on_dead(_: Job, __: Failure) -> None: ...
 
-    runner = QueueRunner(
-        jobs,
-        {JobKind.EXTRACT: nothing},
-        settings=QueueSettings(),
-        concurrency=1,
+    work = JobWork(
+        handlers={JobKind.EXTRACT: nothing},
         on_settled=on_settled,
         on_dead=on_dead,
-        history=history_of(jobs),
         find_stopped=stopped_of(jobs),
+        history=history_of(jobs),
     )
+    runner = QueueRunner(jobs, work, settings=QueueSettings(), concurrency=1)
     await jobs.enqueue([request()])
     assert await runner.run_until_idle() == 1
     assert await jobs.get("extract:a") is None
