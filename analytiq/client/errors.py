@@ -13,10 +13,12 @@ class FieldProblem(BaseModel):
     reason: str
 
 
-class _Problem(BaseModel):
+class Problem(BaseModel):
+    """The body of an answer that refuses a call."""
+
     code: str
     detail: str
-    errors: list[FieldProblem] | None = None
+    errors: tuple[FieldProblem, ...] | None = None
     request_id: str | None = None
 
 
@@ -32,43 +34,24 @@ class ProblemError(AnalytiqError):
         request_id: what the server's log has it under.
     """
 
-    def __init__(
-        self,
-        status: int,
-        *,
-        code: str,
-        detail: str,
-        errors: tuple[FieldProblem, ...] = (),
-        retry_after: float | None = None,
-        request_id: str | None = None,
-    ) -> None:
-        super().__init__(detail, code=code)
+    def __init__(self, status: int, problem: Problem, *, retry_after: float | None = None) -> None:
+        super().__init__(problem.detail, code=problem.code)
         self.status = status
-        self.errors = errors
+        self.errors = problem.errors or ()
         self.retry_after = retry_after
-        self.request_id = request_id
+        self.request_id = problem.request_id
 
     @classmethod
     def of(cls, response: httpx.Response) -> "ProblemError":
         """From a response that is an error; its body must have been read."""
-        retry_after = _seconds(response.headers.get("Retry-After"))
         try:
-            problem = _Problem.model_validate_json(response.content)
+            problem = Problem.model_validate_json(response.content)
         except ValidationError:
-            return cls(
-                response.status_code,
+            problem = Problem(
                 code="http_error",
                 detail=f"{response.url} answered {response.status_code} without saying why; is it Analytiq's API?",
-                retry_after=retry_after,
             )
-        return cls(
-            response.status_code,
-            code=problem.code,
-            detail=problem.detail,
-            errors=tuple(problem.errors or ()),
-            retry_after=retry_after,
-            request_id=problem.request_id,
-        )
+        return cls(response.status_code, problem, retry_after=_seconds(response.headers.get("Retry-After")))
 
 
 class UnreachableError(TransientError):

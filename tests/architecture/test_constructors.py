@@ -5,22 +5,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 MOST_ARGUMENTS = 4
-LONGER = {
-    # What a caller outside this project writes by hand, or the values of one wire message.
-    "LiteLLMChat",
-    "LiteLLMEmbedder",
-    "LiteLLMReranker",
-    "ProblemError",
-    "SpanChunker",
-    # To be shortened; nothing joins them.
-    "MongoBackend",
-    "MongoReader",
-    "QueueRunner",
-    "Reranking",
-    "SharedTexts",
-    "Watcher",
-    "_Reading",
-}
 
 
 def longer_constructors(source: str) -> set[str]:
@@ -39,8 +23,7 @@ def longer_constructors(source: str) -> set[str]:
 def test_constructors_take_at_most_four_arguments() -> None:
     paths = [path for room in ("analytiq", "api", "workers", "reconciler") for path in (ROOT / room).rglob("*.py")]
     assert len(paths) > 300
-    found = {name for path in paths for name in longer_constructors(path.read_text())}
-    assert found == LONGER
+    assert not {name for path in paths for name in longer_constructors(path.read_text())}
 
 
 def test_a_fifth_argument_is_seen() -> None:

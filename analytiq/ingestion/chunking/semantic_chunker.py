@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from analytiq.ingestion.chunking.chonkie_tokenizer import CountingTokenizer, partition
 from analytiq.ingestion.chunking.sentence_chunker import SENTENCE_ENDS
-from analytiq.ingestion.chunking.span_chunker import SpanChunker, own_tokens
+from analytiq.ingestion.chunking.span_chunker import CutRules, SpanChunker, own_tokens
 
 EmbedTexts = Callable[[Sequence[str]], NDArray[np.float32]]
 """From n texts to n vectors, shape (n, dimensions); blocking, called from the chunking thread."""
@@ -72,4 +72,5 @@ def create_with_skip(*, chunk_size: int, chunk_overlap: int, embed_texts: EmbedT
     def split(text: str) -> Iterator[tuple[int, int]]:
         return partition(semantic.chunk(text))
 
-    return SpanChunker(split, chunk_size=chunk_size, chunk_overlap=chunk_overlap, keeps_small_text_whole=False)
+    rules = CutRules(keeps_small_text_whole=False)
+    return SpanChunker(split, chunk_size=chunk_size, chunk_overlap=chunk_overlap, rules=rules)

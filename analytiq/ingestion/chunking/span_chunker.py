@@ -1,6 +1,7 @@
 """The frame of all built-in chunkers: a splitter proposes cuts, and the contract is enforced on them."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 from analytiq.inference.tokens import MAX_TOKENS_PER_CHARACTER, count_tokens, without_surrogates
@@ -15,6 +16,24 @@ Splitter = Callable[[str], Iterable[tuple[int, int]]]
 _SECTION_CHARACTERS = 64_000
 
 
+@dataclass(frozen=True, slots=True)
+class CutRules:
+    """How a chunker treats what its splitter proposes.
+
+    Attributes:
+        lookback: see `spans.fitted`; for what the splitter left too long.
+        keeps_small_text_whole: a text that fits into one chunk is one, whatever the splitter would say.
+        cuts_anywhere: the overlap begins at any token instead of at a sentence or word.
+    """
+
+    lookback: float = 0.25
+    keeps_small_text_whole: bool = True
+    cuts_anywhere: bool = False
+
+
+DEFAULT_RULES = CutRules()
+
+
 class SpanChunker:
     """Turns a splitter into a chunker that keeps the contract of `analytiq.ingestion.chunking.base.Chunker`.
 
@@ -26,28 +45,17 @@ class SpanChunker:
     Args of the constructor:
         split: proposes the cuts.
         chunk_size, chunk_overlap: in cl100k tokens, valid by `registry.check_chunking`.
-        lookback: see `spans.fitted`; for what the splitter left too long.
-        keeps_small_text_whole: a text that fits into one chunk is one, whatever the splitter would say.
-        cuts_anywhere: the overlap begins at any token instead of at a sentence or word.
+        rules: the treatment of the proposed cuts.
     """
 
     def __init__(
-        self,
-        split: Splitter,
-        *,
-        chunk_size: int,
-        chunk_overlap: int,
-        lookback: float = 0.25,
-        keeps_small_text_whole: bool = True,
-        cuts_anywhere: bool = False,
+        self, split: Splitter, *, chunk_size: int, chunk_overlap: int, rules: CutRules = DEFAULT_RULES
     ) -> None:
         self._split = split
         self._chunk_size = chunk_size
         self._chunk_overlap = chunk_overlap
         self._own_tokens = own_tokens(chunk_size=chunk_size, chunk_overlap=chunk_overlap)
-        self._lookback = lookback
-        self._keeps_small_text_whole = keeps_small_text_whole
-        self._cuts_anywhere = cuts_anywhere
+        self._rules = rules
 
     def chunk(self, text: str) -> Sequence[Chunk]:
         """Cut `text`; pure CPU work, safe to call from several threads at once."""
@@ -60,7 +68,7 @@ class SpanChunker:
                 spans,
                 max_tokens=self._chunk_size,
                 overlap=self._chunk_overlap,
-                exact=self._cuts_anywhere,
+                exact=self._rules.cuts_anywhere,
             )
         return [
             Chunk(
@@ -76,14 +84,14 @@ class SpanChunker:
     def _whole(self, text: str) -> Span | None:
         """Return the text as one span, if it fits into a chunk and the splitter has no better idea."""
         start, end = trimmed(text, 0, len(text))
-        if not self._keeps_small_text_whole or start == end or end - start > self._chunk_size * 16:
+        if not self._rules.keeps_small_text_whole or start == end or end - start > self._chunk_size * 16:
             return None
         token_count = count_tokens(text[start:end])
         return Span(start, end, token_count) if token_count <= self._chunk_size else None
 
     def _own_spans(self, text: str) -> Iterable[Span]:
         return chain.from_iterable(
-            fitted(text, begin + start, begin + end, max_tokens=self._own_tokens, lookback=self._lookback)
+            fitted(text, begin + start, begin + end, max_tokens=self._own_tokens, lookback=self._rules.lookback)
             for begin, finish in sections(text, _SECTION_CHARACTERS)
             for start, end in self._split(text[begin:finish])
         )

@@ -1,6 +1,6 @@
 """`token`: equal slices of tokens, wherever the cut falls."""
 
-from analytiq.ingestion.chunking.span_chunker import SpanChunker
+from analytiq.ingestion.chunking.span_chunker import CutRules, SpanChunker
 
 
 def create(*, chunk_size: int, chunk_overlap: int) -> SpanChunker:
@@ -13,6 +13,5 @@ def create(*, chunk_size: int, chunk_overlap: int) -> SpanChunker:
         lambda text: [(0, len(text))],
         chunk_size=chunk_size,
         chunk_overlap=chunk_overlap,
-        lookback=0.0,
-        cuts_anywhere=True,
+        rules=CutRules(lookback=0.0, cuts_anywhere=True),
     )

@@ -1,8 +1,9 @@
 """`word`: as many whole words as fit. Chonkie 1.7 has no class of this name any more."""
 
-from analytiq.ingestion.chunking.span_chunker import SpanChunker
+from analytiq.ingestion.chunking.span_chunker import CutRules, SpanChunker
 
 
 def create(*, chunk_size: int, chunk_overlap: int) -> SpanChunker:
     """Cut between words; a word that is longer than a chunk is cut at tokens."""
-    return SpanChunker(lambda text: [(0, len(text))], chunk_size=chunk_size, chunk_overlap=chunk_overlap, lookback=1.0)
+    rules = CutRules(lookback=1.0)
+    return SpanChunker(lambda text: [(0, len(text))], chunk_size=chunk_size, chunk_overlap=chunk_overlap, rules=rules)

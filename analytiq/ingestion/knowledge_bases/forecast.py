@@ -9,6 +9,7 @@ from analytiq.inference.embedding.base import InputType
 from analytiq.inference.embedding.cache_key import cache_key, chunk_hash
 from analytiq.inference.embedding.models import ChosenModel, EmbeddingModels
 from analytiq.inference.embedding.prices import known_model
+from analytiq.inference.embedding.providers.local import LocalEmbedder
 from analytiq.ingestion.chunking.registry import check_chunking, create_chunker, needs_embeddings
 from analytiq.ingestion.knowledge_bases.estimation import Estimate, extrapolate, sample_size
 from analytiq.models.chunk import Chunk
@@ -105,7 +106,8 @@ class Forecasts:
         known = await asyncio.to_thread(known_model, model)
         dimensions = await self._dimensions(organization, model) or known.dimensions
         totals = await self._rows.totals(organization.id, wanted.tag_ids)
-        reading = _Reading(self._texts, self._cache, self._models, organization, wanted, chosen, model, dimensions)
+        plan = _Plan(organization, wanted, chosen, model, dimensions)
+        reading = _Reading(self._texts, self._cache, self._models.local, plan)
         read = await self._read(reading, organization, wanted, totals)
         return Forecast(
             embedding_model=model,
@@ -153,28 +155,27 @@ class Forecasts:
         return await self._rows.dimensions(organization.id, model)
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A forecast's knowledge base, its organization and model; `dimensions` None: unknown."""
+
+    organization: Organization
+    wanted: ForecastRequest
+    chosen: ChosenModel
+    model: str
+    dimensions: int | None
+
+
 class _Reading:
     """Cuts documents as indexing would, and asks the cache for each text once."""
 
     def __init__(
-        self,
-        texts: TextRepository,
-        cache: EmbeddingCacheRepository,
-        models: EmbeddingModels,
-        organization: Organization,
-        wanted: ForecastRequest,
-        chosen: ChosenModel,
-        model: str,
-        dimensions: int | None,
+        self, texts: TextRepository, cache: EmbeddingCacheRepository, local: LocalEmbedder, plan: _Plan
     ) -> None:
         self._texts = texts
         self._cache = cache
-        self._models = models
-        self._organization = organization
-        self._wanted = wanted
-        self._chosen = chosen
-        self._model = model
-        self._dimensions = dimensions
+        self._local = local
+        self._plan = plan
         self._seen: set[str] = set()
 
     async def read(self, place: SampledText, *, characters: int, needs_whole_chunks: bool) -> Sampled | None:
@@ -184,7 +185,7 @@ class _Reading:
         """
         try:
             text = await self._texts.read_range(
-                self._organization.id, place.text_id, 0, min(place.characters, characters)
+                self._plan.organization.id, place.text_id, 0, min(place.characters, characters)
             )
         except TransientError:
             return None
@@ -213,10 +214,10 @@ class _Reading:
 
     def _cut(self, text: str) -> tuple[Sequence[Chunk], list[str]]:
         chunker = create_chunker(
-            self._wanted.chunker_type,
-            chunk_size=self._wanted.chunk_size,
-            chunk_overlap=self._wanted.chunk_overlap,
-            embed_texts=self._models.local.embed_texts,
+            self._plan.wanted.chunker_type,
+            chunk_size=self._plan.wanted.chunk_size,
+            chunk_overlap=self._plan.wanted.chunk_overlap,
+            embed_texts=self._local.embed_texts,
         )
         chunks = chunker.chunk(text)
         return chunks, [self._key(chunk) for chunk in chunks]
@@ -224,16 +225,16 @@ class _Reading:
     def _key(self, chunk: Chunk) -> str:
         return cache_key(
             chunk_hash(chunk.text),
-            model=self._model,
-            dimensions=self._dimensions or 0,
+            model=self._plan.model,
+            dimensions=self._plan.dimensions or 0,
             input_type=InputType.DOCUMENT,
-            scope=self._chosen.scope,
-            endpoint=self._chosen.endpoint,
+            scope=self._plan.chosen.scope,
+            endpoint=self._plan.chosen.endpoint,
         )
 
     async def _cached(self, keys: Sequence[str]) -> set[str]:
         cached: set[str] = set()
-        if self._dimensions is not None:
+        if self._plan.dimensions is not None:
             for start in range(0, len(keys), LOOKUP_SIZE):
                 cached |= await self._cache.present_among(keys[start : start + LOOKUP_SIZE])
         return cached

@@ -20,10 +20,6 @@ from analytiq.storage.repositories.change_stream import ChangeStreamRepository
 
 log = structlog.get_logger(__name__)
 
-KEEP_ALIVE_SECONDS = 15.0
-"""Between signs of life on a connection without events; proxies commonly close one after 60."""
-CHECK_SECONDS = 60.0
-"""Between checks of a watcher's rights; the end of a token, session or role is noticed at once."""
 GATHER_SECONDS = 0.25
 """Between two readings of what changed: a row that changes often is read, and told, once in it."""
 MOST_READ = 500
@@ -89,14 +85,7 @@ class Watching:
                 retry_after=RETRY_SECONDS,
                 code="too_many_watchers",
             )
-        watcher = Watcher(
-            organization_id,
-            depends_on,
-            ends_at,
-            position=self._position,
-            keep_alive_seconds=KEEP_ALIVE_SECONDS,
-            check_seconds=CHECK_SECONDS,
-        )
+        watcher = Watcher(organization_id, depends_on, ends_at, position=self._position)
         watchers.add(watcher)
         await self._open()
         watcher.greet(*self._greeting(organization_id, after))

@@ -10,6 +10,11 @@ from analytiq import clock
 from analytiq.models.change import ChangeMoment
 from analytiq.operations.live_events.events import Event, Untold
 
+KEEP_ALIVE_SECONDS = 15.0
+"""Between signs of life on a connection without events; proxies commonly close one after 60."""
+CHECK_SECONDS = 60.0
+"""Between checks of a watcher's rights; the end of a token, session or role is noticed at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -39,14 +44,10 @@ class Watcher:
         ends_at: datetime | None = None,
         *,
         position: ChangeMoment,
-        keep_alive_seconds: float,
-        check_seconds: float,
     ) -> None:
         self.organization_id = organization_id
         self.rest_on(depends_on, ends_at)
         self._position = position
-        self._keep_alive_seconds = keep_alive_seconds
-        self._check_seconds = check_seconds
         self._untold = Untold()
         self._news = asyncio.Event()
         self._must_check = False
@@ -88,12 +89,12 @@ class Watcher:
         checked_at = loop.time()
         while not self._is_over:
             try:
-                async with asyncio.timeout(min(self._keep_alive_seconds, self._seconds_left())):
+                async with asyncio.timeout(min(KEEP_ALIVE_SECONDS, self._seconds_left())):
                     await self._news.wait()
             except TimeoutError:
                 pass
             self._news.clear()
-            is_due = loop.time() - checked_at >= self._check_seconds or self._seconds_left() <= 0
+            is_due = loop.time() - checked_at >= CHECK_SECONDS or self._seconds_left() <= 0
             must_check = self._must_check or is_due
             if must_check:
                 self._must_check, checked_at = False, loop.time()
