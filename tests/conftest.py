@@ -9,7 +9,7 @@ import pytest
 
 # Before usearch, which some tests import: loaded after it, Tesseract cannot read its language data (both bring C++
 # libraries). In the product pages are read in processes that know no index.
-import tesserocr  # noqa: F401
+import tesserocr  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from hypothesis import HealthCheck, settings
 from pydantic import SecretStr
 from shared_mongod import share_of_mongod

@@ -34,7 +34,7 @@ def text_of(node: ast.expr | None) -> str | None:
         case ast.Constant(value=str() as text):
             return text
         case ast.JoinedStr(values=values):
-            return "".join(part.value if isinstance(part, ast.Constant) else opening(part) for part in values)
+            return "".join(str(part.value) if isinstance(part, ast.Constant) else opening(part) for part in values)
         case _:
             return None
 
@@ -55,8 +55,7 @@ def raised_texts() -> Iterator[tuple[str, str]]:
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text())):
-                text = text_of(called(node)) if isinstance(node, ast.Call) else None
-                if text:
+                if isinstance(node, ast.Call) and (text := text_of(called(node))):
                     yield f"{path.relative_to(ROOT)}:{node.lineno}", text
 
 

@@ -49,7 +49,7 @@ async def streamed(model: LiteLLMChat, options: Options = NOTHING) -> tuple[list
         async for event in events:
             if isinstance(event, TextDelta):
                 texts.append(event.text)
-            else:
+            elif isinstance(event, Completion):
                 last = event
     assert last is not None
     return texts, last

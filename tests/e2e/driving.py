@@ -1,7 +1,7 @@
 """How the end-to-end tests drive a running system: over HTTP, and with a look into its MongoDB."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import Any
@@ -31,7 +31,7 @@ def unique(name: str) -> str:
 
 
 @contextmanager
-def database_of(data_dir: Path) -> Iterator[Database[Body]]:
+def database_of(data_dir: Path) -> Generator[Database[Body]]:
     """The running system's database."""
     address = address_of_running_database(data_dir).get_secret_value()
     with MongoClient[Body](address, tz_aware=True) as mongo:

@@ -3,15 +3,16 @@
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
 
 from analytiq.client import ChatMessage, Client
+from analytiq.client.chat import ChatEvent
 from tests.e2e.driving import (
     UNKNOWN_ID,
     Body,
@@ -309,18 +310,18 @@ def test_client_streams_and_goes_on_after_its_connection_broke(office: Office, c
             last_id, text = event.id, text + event.text
             if text == "one two":
                 break
-        first.close()
+        cast("Generator[ChatEvent]", first).close()
         releasing = threading.Timer(0.0, chat_server.release)
         releasing.start()
         ended: ChatMessage | None = None
         for event in client.follow_answer(thread.thread_id, answer.message_id, after=last_id):
-            text += event.text
+            last_id, text = event.id, text + event.text
             ended = event.message or ended
         releasing.join()
         assert text == "one two three four five"
         assert ended is not None
         assert ended.content == text
-        assert list(client.follow_answer(thread.thread_id, answer.message_id, after=f"{event.id}")) == []
+        assert list(client.follow_answer(thread.thread_id, answer.message_id, after=last_id)) == []
         assert [item.role for item in client.chat_messages(thread.thread_id)] == ["user", "assistant"]
         assert thread.thread_id in [item.thread_id for item in client.threads()]
         client.delete_thread(thread.thread_id)

@@ -52,8 +52,10 @@ def mentions(value: Any, sought: set[Any]) -> bool:
         return any(mentions(item, sought) for pair in value.items() for item in pair)
     if isinstance(value, list):
         return any(mentions(item, sought) for item in value)
-    if isinstance(value, str | bytes):
-        return any(isinstance(item, type(value)) and item in value for item in sought)
+    if isinstance(value, str):
+        return any(isinstance(item, str) and item in value for item in sought)
+    if isinstance(value, bytes):
+        return any(isinstance(item, bytes) and item in value for item in sought)
     return isinstance(value, ObjectId) and value in sought
 
 

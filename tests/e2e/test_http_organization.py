@@ -82,7 +82,7 @@ def test_what_is_no_token_is_refused(running: Running) -> None:
         None, "", "Bearer", "Basic eDp4", "Bearer aq_", "Bearer " + "x" * 8000, running.token,
         f"Token {running.token}", f"Bearer {running.token}x", f"Bearer {running.token.upper()}", "Bearer \u00e9",
     ):  # fmt: skip
-        headers = {} if header is None else {"Authorization": header.encode("latin-1")}
+        headers = [] if header is None else [(b"Authorization", header.encode("latin-1"))]
         problem_of(httpx.get(url, headers=headers), 401, code="unauthenticated")
     problem_of(httpx.get(url, params={"access_token": running.token}), 401)
     accepted(httpx.get(url, headers={"Authorization": f"bearer {running.token}"}))

@@ -5,11 +5,11 @@ import json
 import re
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -72,16 +72,17 @@ def stdio(environment: dict[str, str], *arguments: str) -> StdioServerParameters
 
 
 @asynccontextmanager
-async def over_http(url: str, token: str, mode: str = "auto") -> AsyncIterator[Client]:
+async def over_http(url: str, token: str, mode: str = "auto") -> AsyncGenerator[Client]:
     async with (
         httpx.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=60) as http,
-        Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
+        # The SDK's annotation names httpx2, with the same interface.
+        Client(streamable_http_client(f"{url}/mcp", http_client=cast("Any", http)), mode=mode) as client,
     ):
         yield client
 
 
 @asynccontextmanager
-async def over_stdio(library: Library, mode: str = "auto") -> AsyncIterator[Client]:
+async def over_stdio(library: Library, mode: str = "auto") -> AsyncGenerator[Client]:
     environment = {
         "ANALYTIQ_URL": library.url,
         "ANALYTIQ_ORGANIZATION_ID": library.organization_id,

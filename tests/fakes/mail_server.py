@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -44,7 +44,7 @@ class MailServer:
 
 
 @contextlib.asynccontextmanager
-async def mail_server() -> AsyncIterator[MailServer]:
+async def mail_server() -> AsyncGenerator[MailServer]:
     """A running one."""
     kept = MailServer()
     server = await asyncio.start_server(kept.serve, "127.0.0.1", 0)

@@ -70,8 +70,9 @@ class Orders:
 
     @classmethod
     def of_line(cls, line: str) -> "Orders":
-        fields = json.loads(line)
-        return cls(**{**fields, "faults": [Fault(**fault) for fault in fields["faults"]]})
+        fields: dict[str, Any] = json.loads(line)
+        fields["faults"] = [Fault(**fault) for fault in fields["faults"]]
+        return cls(**fields)
 
 
 def reached_file(directory: Path, checkpoint: str) -> Path:
@@ -132,7 +133,8 @@ async def _upload(services: Services, organization_id: str, arguments: dict[str,
 
 async def _create(services: Services, organization_id: str, arguments: dict[str, Any]) -> None:
     organization = await services.tenancy.organizations.get(organization_id)
-    wanted = NewKnowledgeBase(**{**arguments, "tag_ids": tuple(arguments["tag_ids"])})
+    arguments = {**arguments, "tag_ids": tuple(arguments["tag_ids"])}
+    wanted = NewKnowledgeBase(**arguments)
     await services.ingestion.knowledge_bases.create(organization, wanted)
 
 

@@ -99,7 +99,7 @@ async def compose_services(
     vault = Vault(secret_key)
 
     async def composed(**sections: Any) -> Services:
-        wanted = {
+        wanted: dict[str, Any] = {
             "queue": QueueSettings(poll_seconds=0.05),
             "embedding": EmbeddingSettings(batch_size=50, timeout_seconds=20, allow_global_cache=True),
             # The tests' servers are on this machine.

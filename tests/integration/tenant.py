@@ -98,7 +98,8 @@ class Tenant:
 
     async def search(self, kb_id: str, query: str, **options: Any) -> SearchResponse:
         """Search; passages that repeat another are not left out, so that everything can be counted."""
-        request = SearchRequest(query, **{"deduplicate": False, **options})
+        options.setdefault("deduplicate", False)
+        request = SearchRequest(query, **options)
         return await self.services.retrieval.search.search(self.organization, kb_id, request)
 
     async def found(self, kb_id: str, query: str, **options: Any) -> list[str]:

@@ -168,11 +168,12 @@ class World:
     async def rival(self, number: int, reach: Reach, *, goes_on: bool) -> None:
         """Two at the same job, of whom the first does not know that it is not its own any more."""
         other = (number + 1) % WORKERS
-        if self.workers[number].job is None:
+        job = self.workers[number].job
+        if job is None:
             return
         if self.workers[other].actor is not None:
             await self.work(other, 0, TO_THE_END)
-        job_id = self.workers[number].job.id
+        job_id = job.id
         await self.lose_lease(number)
         await self.work(other, 0, reach, job_id=job_id)
         if goes_on:

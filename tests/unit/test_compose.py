@@ -30,7 +30,9 @@ def test_log_of_every_container_is_bounded(name: str) -> None:
 
 @pytest.mark.parametrize("name", LASTING)
 def test_every_lasting_container_has_a_limit_of_memory_that_the_guide_names(name: str) -> None:
-    variable, default = re.fullmatch(r"\$\{(\w+):-(\w+)\}", SERVICES[name]["mem_limit"]).groups()
+    limit = re.fullmatch(r"\$\{(\w+):-(\w+)\}", SERVICES[name]["mem_limit"])
+    assert limit is not None
+    variable, default = limit.groups()
     assert f"`{variable}`" in GUIDE
     assert f"`{default}`" in GUIDE
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, overload
 
 from tests.fakes.search_server.errors import RefusedError, unknown_keys
 
@@ -49,6 +49,12 @@ class WordDefinition:
     custom: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
+@overload
+def parse(kind: Literal["vectorSearch"], definition: object) -> VectorDefinition: ...
+@overload
+def parse(kind: Literal["search"], definition: object) -> WordDefinition: ...
+@overload
+def parse(kind: str, definition: object) -> VectorDefinition | WordDefinition: ...
 def parse(kind: str, definition: object) -> VectorDefinition | WordDefinition:
     """Read a definition strictly."""
     if not isinstance(definition, Mapping):

@@ -15,7 +15,12 @@ Test = Callable[[Document], bool]
 
 LONGEST_TOKEN = 8181
 """Characters of a string that are indexed."""
-_RANGES = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
+_RANGES: dict[str, Callable[[Any, Any], bool]] = {
+    "$gt": operator.gt,
+    "$gte": operator.ge,
+    "$lt": operator.lt,
+    "$lte": operator.le,
+}
 _TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("boolean", (bool,)),
     ("number", (int, float)),

@@ -214,7 +214,7 @@ def _kind(path: str, definition: WordDefinition) -> str:
     return _TYPE_OF[mapped]
 
 
-def _way(given: object) -> Way:
+def _way(given: Any) -> Way:
     match given:
         case str():
             return given, ""

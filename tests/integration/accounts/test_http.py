@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import httpx
@@ -23,11 +23,11 @@ PASSWORD = "correct horse battery"
 
 
 @asynccontextmanager
-async def served(services: Services) -> AsyncIterator[httpx.AsyncClient]:
+async def served(services: Services) -> AsyncGenerator[httpx.AsyncClient]:
     """The API of this application on a port, and a browser that is at its address."""
 
     @asynccontextmanager
-    async def open_services() -> AsyncIterator[Services]:
+    async def open_services() -> AsyncGenerator[Services]:
         yield services
 
     server = uvicorn.Server(uvicorn.Config(create_app(open_services), port=0, log_level="warning"))

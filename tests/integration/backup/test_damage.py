@@ -5,6 +5,7 @@ import hashlib
 import io
 import random
 import struct
+from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -100,9 +101,8 @@ def test_frame_that_expands_beyond_its_length_is_refused() -> None:
     assert refusal(content[:start] + lengths + digest + stored) == "archive_damaged"
 
 
-async def forged(services: Services, archive: bytes, change: object) -> bytes:
+async def forged(services: Services, archive: bytes, change: Callable[[dict[str, object]], dict[str, object]]) -> bytes:
     """The archive with a change to its rows, and right digests: what no damage does, but people can."""
-    assert callable(change)
     reader, stream = FrameReader(io.BytesIO(archive)), io.BytesIO()
     reader.begin()
     writer = FrameWriter(stream)

@@ -171,4 +171,5 @@ async def test_archive_made_meanwhile_is_not_mixed_up_with_a_killed_restore(
         await restore_file(services.connection, other, RestoreOptions())
     assert refused.value.code == "restore_unfinished"
     await restore_file(services.connection, path, RestoreOptions())
-    assert await archive_of(services.connection, [tenant.id])
+    archive, _ = await archive_of(services.connection, [tenant.id])
+    assert archive

@@ -1,6 +1,6 @@
 """What people see of the backups of their organization and the restores into it, failed ones included."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 @contextmanager
-def at_checkpoints(hook: checkpoints.Hook) -> Iterator[None]:
+def at_checkpoints(hook: checkpoints.Hook) -> Generator[None]:
     checkpoints.install(hook)
     try:
         yield

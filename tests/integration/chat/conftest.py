@@ -101,7 +101,8 @@ async def begin(process: Process) -> Begin:
         await tenant.document("whales.txt", prose("whales", 10))
         await tenant.document("birds.txt", prose("birds", 10))
         # The fake embedder's vectors go by shared words: what is foreign to it has none.
-        new = NewThread(**{"kb_ids": (kb.id,), "score_threshold": 0.6, "top_k": 3, **wanted})
+        fields: dict[str, Any] = {"kb_ids": (kb.id,), "score_threshold": 0.6, "top_k": 3, **wanted}
+        new = NewThread(**fields)
         return Talk(
             tenant, kb, await tenant.services.assistants.conversations.create(tenant.organization, new, owner=OWNER)
         )

@@ -237,7 +237,7 @@ def passes(raw: Metadata, metadata: Metadata) -> bool:
     if operator == "$exists":
         return (name in metadata) == literal
     if operator in ("$in", "$nin"):
-        wanted = [read(name, one) for one in literal]
+        wanted = [read(name, one) for one in literal]  # pyright: ignore[reportGeneralTypeIssues, reportOptionalIterable]
         return any(value == one for value in values for one in wanted) == (operator == "$in")
     if operator == "$ne":
         return not any(value == read(name, literal) for value in values)
@@ -290,7 +290,7 @@ def some_metadata(draw: st.DrawFn) -> Metadata:
 @given(
     metadata=st.lists(some_metadata(), min_size=12, max_size=12), raws=st.lists(raw_filters, min_size=15, max_size=15)
 )
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))  # pyright: ignore[reportArgumentType]
 async def test_every_way_of_finding_compares_declared_fields_as_people_read_them(
     library: tuple[Tenant, str, list[Document]], metadata: list[Metadata], raws: list[Metadata]
 ) -> None:

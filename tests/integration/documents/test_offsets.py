@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import NoReturn
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -67,7 +68,7 @@ def check_slices(plain: str, pages: Sequence[ParsedPage], text: DocumentText, ch
 @given(
     pages=pages_of_words, chunker=st.sampled_from(["recursive", "sentence", "token", "word"]), size=st.integers(4, 40)
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))  # pyright: ignore[reportArgumentType]
 async def test_chunks_highlights_and_citations_are_slices_of_the_plain_text(
     services: Services, monkeypatch: pytest.MonkeyPatch, pages: list[str], chunker: str, size: int
 ) -> None:
@@ -82,7 +83,7 @@ async def test_chunks_highlights_and_citations_are_slices_of_the_plain_text(
         check_slices(plain, parsed, text, chunk)
 
 
-def _no_vectors(_: Sequence[str]) -> object:
+def _no_vectors(_: Sequence[str]) -> NoReturn:
     raise AssertionError("these chunkers compare no sentences")
 
 

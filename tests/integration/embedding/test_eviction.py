@@ -29,7 +29,7 @@ async def embed(tenant: Tenant, kb_id: str, texts: Sequence[str], organization: 
     await tenant.services.inference.embedding.embed_chunks(organization or tenant.organization, kb, texts)
 
 
-def eviction_of(connection: MongoConnection, **settings: int) -> CacheEviction:
+def eviction_of(connection: MongoConnection, **settings: Any) -> CacheEviction:
     return CacheEviction(connection, EmbeddingCacheRepository(connection), EmbeddingSettings(**settings))
 
 

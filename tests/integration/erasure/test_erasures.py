@@ -95,8 +95,8 @@ async def test_other_organizations_lose_nothing(services: Services, tenant: Tena
     other = await new_tenant(services)
     kb_id = await furnish(other)
     await furnish(tenant)
-    for _ in range(2):  # what the cache saved has a row from the second time on
-        found = await other.search(kb_id, "whales")
+    await other.search(kb_id, "whales")
+    found = await other.search(kb_id, "whales")  # what the cache saved has a row from the second time on
     before = await places_that_name(services, other.id)
     await erase(services, tenant.id)
     assert await places_that_name(services, other.id) == before

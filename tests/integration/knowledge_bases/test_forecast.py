@@ -19,7 +19,7 @@ from tests.integration.tenant import CHUNK_TOKENS, REMOTE_MODEL, Tenant, new_ten
 
 
 async def forecast(tenant: Tenant, **options: Any) -> Forecast:
-    wanted = {
+    wanted: dict[str, Any] = {
         "tag_ids": (tenant.tag.id,),
         "chunker_type": "token",
         "chunk_size": CHUNK_TOKENS,

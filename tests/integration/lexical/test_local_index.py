@@ -226,7 +226,7 @@ async def test_every_selection_finds_exactly_what_a_plain_reading_of_it_gives(li
     assert len(everything) == 12
     drawn: list[Selection] = []
 
-    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))  # pyright: ignore[reportArgumentType]
     @given(selections)
     def draw(selection: Selection) -> None:
         drawn.append(named(selection, ids))
@@ -243,7 +243,7 @@ async def test_any_question_is_answered_and_none_is_a_query_language(library: Li
     index = library.open()
     questions: list[str] = ["whales AND NOT whales", 'words:"whales"', "whales^1000000", "(", "*", "\x00", "a" * 50_000]
 
-    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))  # pyright: ignore[reportArgumentType]
     @given(st.text(max_size=60))
     def draw(question: str) -> None:
         questions.append(question)

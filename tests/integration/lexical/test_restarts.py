@@ -4,6 +4,7 @@ import asyncio
 import os
 import stat
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ async def after_a_run(start: Start, kb: Texts) -> Texts:
     return kb
 
 
-def events(logs: list[dict[str, object]]) -> list[str]:
+def events(logs: Sequence[Mapping[str, object]]) -> list[str]:
     return [str(entry["event"]) for entry in logs if str(entry["event"]).startswith("lexical.")]
 
 

@@ -105,7 +105,7 @@ def test_box_follows_the_rotation_and_the_cut_of_a_page(tmp_path: Path, turn: in
     with pikepdf.open(SAMPLES / "pdf" / "multi-column-2p.pdf") as pdf:
         page = pdf.pages[0]
         left, bottom, right, top = (float(value) for value in page.mediabox)
-        page.cropbox = [left + 40, bottom + 30, right - 20, top - 60]
+        page.cropbox = pikepdf.Array([left + 40, bottom + 30, right - 20, top - 60])
         page.Rotate = turn
         pdf.save(path)
     passage = "traditional sparse vector space"
@@ -145,7 +145,7 @@ def test_words_of_a_scan_are_placed_upright_or_turned(name: str, back: Image.Tra
     boxes = boxes_on(path, 1, passage)
     assert boxes
     with closing(pdfium.PdfDocument(path)) as document:
-        shown = document[0].render(scale=200 / 72).to_pil()
+        shown = document[0].render(scale=200 / 72).to_pil()  # pyright: ignore[reportArgumentType]  # its own default is 1, hence "int"
     readings = [read_within(shown, boxes, turned=turn) for turn in (None, *Image.Transpose)]
     assert passage in (read_within(shown, boxes, turned=back) if back else readings[0]) or passage in readings
 

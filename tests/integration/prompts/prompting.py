@@ -53,7 +53,8 @@ class Prompting(Tenant):
         """A prompt; it does not run by itself on what is there already."""
         if schema is not None:
             fields["answer_schema"] = check_answer_schema(schema)
-        configuration = PromptConfiguration(**{"text": "Which animal, and in which year?", **fields})
+        fields.setdefault("text", "Which animal, and in which year?")
+        configuration = PromptConfiguration(**fields)
         return await self.services.assistants.prompts.create(
             self.organization, name or f"Prompt {next(_NUMBERS)}", configuration, runs_on_existing=False
         )

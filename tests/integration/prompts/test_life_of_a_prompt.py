@@ -1,6 +1,7 @@
 """Versions, what prompts name, cancelling, deleting; and what erasures and backups make of it all."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -63,12 +64,13 @@ async def test_name_is_unique_in_the_organization(tenant: Prompting) -> None:
 async def test_what_a_prompt_names_has_to_be_the_organizations_own(tenant: Prompting, kb: KnowledgeBase) -> None:
     other = await new_tenant(tenant.services)
     foreign = await other.knowledge_base()
-    for fields, field in (
+    wrong: tuple[tuple[dict[str, Any], str], ...] = (
         ({"kb_id": foreign.id}, "kb_id"),
         ({"tag_ids": (other.tag.id,)}, "tag_ids"),
         ({"metadata_filter": "{}"}, "metadata_filter"),
         ({"model": "anthropic/claude-haiku-4-5"}, "model"),
-    ):
+    )
+    for fields, field in wrong:
         with pytest.raises(InvalidInputError) as refused:
             await tenant.prompt(**fields)
         assert [error.field for error in refused.value.errors] == [field]

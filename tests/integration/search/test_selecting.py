@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from analytiq.models.document import Document
 from analytiq.models.knowledge_base import KnowledgeBase
@@ -63,7 +64,9 @@ async def library(tenant: Tenant) -> tuple[Tenant, KnowledgeBase, dict[str, Docu
     documents: dict[str, Document] = {}
     for number in range(4):
         text = pdf_of([prose("whales", 2, first=10 * number + 3 * page) for page in range(number % 3 + 1)])
-        metadata = {"size": number} | ({"colour": "blue"} if number % 2 else {})
+        metadata: dict[str, JsonValue] = {"size": number}
+        if number % 2:
+            metadata["colour"] = "blue"
         uploaded = await tenant.upload(f"{number}.pdf", text, metadata=metadata)
         documents[uploaded.document.id] = uploaded.document
     await tenant.drain()
@@ -81,7 +84,7 @@ async def test_every_way_of_finding_gives_exactly_what_a_plain_reading_of_the_fi
     assert len(pages) >= 10
     assert {page for of_chunk in pages.values() for page in of_chunk} == {1, 2, 3}
 
-    @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))  # pyright: ignore[reportArgumentType]
     @given(tree=trees)
     def compare(tree: Filter) -> None:
         expected = {key for key, of_chunk in pages.items() if evaluate(tree, documents[key[0]], of_chunk)}

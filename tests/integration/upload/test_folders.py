@@ -1,6 +1,7 @@
 """Documents with folders: identity, merging, lookups by path, and what a search shows of them."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -124,7 +125,7 @@ async def test_lists_are_narrowed_to_a_folder_and_not_to_its_namesakes(tenant: T
     for path in ("a/x.txt", "a/b/y.txt", "a.txt", "a b/x.txt", "ab/x.txt", "A/x.txt", "a-/x.txt", "a0/x.txt"):
         await put(tenant, path, "text")
 
-    async def listed(**query: str) -> list[str]:
+    async def listed(**query: Any) -> list[str]:
         wanted = DocumentQuery(sort_field="document_name", descending=False, **query)
         return [item.document_name for item in (await tenant.services.ingestion.documents.page(
             tenant.id, wanted, skip=0, limit=100

@@ -178,12 +178,13 @@ async def compose_on_server(
 
     async def composed(**sections: Any) -> Services:
         connection = await connect(SecretStr(server.uri), migrated.database.name)
+        sections.setdefault("indexing", IndexingSettings(sweep_delay_seconds=0.0))
         settings = Settings(
             data_dir=tmp_path,
             secret_key=secret_key,
             queue=services.settings.queue,
             embedding=services.settings.embedding,
-            **{"indexing": IndexingSettings(sweep_delay_seconds=0.0), **sections},
+            **sections,
         )
         made.append(await compose(settings, connection))
         return made[-1]

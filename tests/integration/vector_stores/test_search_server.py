@@ -99,7 +99,7 @@ async def test_score_is_half_of_one_plus_the_cosine_and_zero_vectors_are_left_ou
     assert await near(indexed) == [{"_id": 1, "score": 1.0}, {"_id": 2, "score": 0.5}]
     assert await ids(indexed, limit=1) == [1]
     assert await ids(indexed, exact=True, numCandidates=None) == [1, 2]
-    assert await ids(indexed, queryVector=Binary(b"\x27\x00" + np.float32([0, 1]).tobytes(), 9)) == [2, 1]
+    assert await ids(indexed, queryVector=Binary(b"\x27\x00" + np.array([0, 1], np.float32).tobytes(), 9)) == [2, 1]
 
 
 REFUSALS: list[tuple[dict[str, Any], str]] = [

@@ -1,5 +1,7 @@
 """What operators and admins may write at the command line: decided by values alone."""
 
+from typing import Any
+
 import pytest
 
 from analytiq.cli.organization_settings import changed_limits
@@ -7,7 +9,7 @@ from analytiq.cli.storage import parsed_bytes, parsed_documents
 from analytiq.client.organization_models import ModelRateLimit, RateLimits
 from analytiq.errors import InvalidInputError
 
-NOTHING = {"model": None, "requests_per_minute": None, "tokens_per_minute": None, "documents_per_minute": None}
+NOTHING: dict[str, Any] = dict.fromkeys(("model", "requests_per_minute", "tokens_per_minute", "documents_per_minute"))
 
 
 @pytest.mark.parametrize(
@@ -31,13 +33,13 @@ def test_what_is_no_number_of_documents_is_refused(text: str) -> None:
 
 def test_limits_that_are_left_out_stay_and_zero_takes_one_away() -> None:
     now = RateLimits(requests_per_minute=5, tokens_per_minute=7)
-    changed = changed_limits(now, **{**NOTHING, "requests_per_minute": 0, "documents_per_minute": 3})
+    changed = changed_limits(now, **NOTHING | dict[str, Any](requests_per_minute=0, documents_per_minute=3))
     assert changed == RateLimits(tokens_per_minute=7, documents_per_minute=3)
 
 
 def test_model_without_limits_is_no_longer_named() -> None:
     now = RateLimits(models=[ModelRateLimit(model="x", requests_per_minute=1), ModelRateLimit(model="y")])
-    changed = changed_limits(now, **{**NOTHING, "model": "x", "requests_per_minute": 0})
+    changed = changed_limits(now, **NOTHING | dict[str, Any](model="x", requests_per_minute=0))
     assert [limit.model for limit in changed.models] == ["y"]
 
 

@@ -1,6 +1,7 @@
 import inspect
 from datetime import timedelta
 from email.utils import format_datetime
+from typing import Any
 
 import httpx
 import openai
@@ -42,7 +43,7 @@ def bare(kind: type[Exception], **attributes: object) -> Exception:
     return error
 
 
-def answer(status: int, headers: dict[str, str] | None = None) -> httpx.Response:
+def answer(status: int, headers: dict[str, str] | None = None) -> Any:  # the SDK's annotations name httpx2
     return httpx.Response(status, headers=headers, request=httpx.Request("POST", "http://provider.test"))
 
 
@@ -181,7 +182,7 @@ def test_rate_limit_carries_the_wait_and_says_it() -> None:
 
 def refused_with(body: object, *, host: str = "models.example.com", status: int = 400) -> Exception:
     """LiteLLM's error for an answer of a server."""
-    response = httpx.Response(status, json=body, request=httpx.Request("POST", f"https://{host}/v1/embeddings"))
+    response: Any = httpx.Response(status, json=body, request=httpx.Request("POST", f"https://{host}/v1/embeddings"))
     inner = openai.BadRequestError("as the SDK words it", response=response, body=None)
     return made_of(inner, litellm.exceptions.BadRequestError(f"LiteLLM's words: {response.text}", "m", "openai"))
 
@@ -202,7 +203,9 @@ def test_answer_of_a_server_that_is_no_provider_is_not_shown(body: object) -> No
 
 
 def test_page_of_a_server_is_not_shown() -> None:
-    page = httpx.Response(404, text="<h1>secret=abc123</h1>", request=httpx.Request("POST", "https://x.example.com/"))
+    page: Any = httpx.Response(
+        404, text="<h1>secret=abc123</h1>", request=httpx.Request("POST", "https://x.example.com/")
+    )
     inner = openai.NotFoundError("secret=abc123", response=page, body=None)
     raised = made_of(inner, litellm.exceptions.NotFoundError("secret=abc123", "m", "openai"))
     assert "abc123" not in translated(raised, model="m", api_key=KEY).detail

@@ -25,15 +25,12 @@ from analytiq.storage.search.indexes import vector_index, word_index
 from analytiq.storage.search.predicates import Verdict, every
 from analytiq.storage.search.rendering import search_operator, vector_search_filter
 from tests.fakes.search_server import definitions, words
-from tests.fakes.search_server.definitions import VectorDefinition, WordDefinition
 from tests.fakes.search_server.filters import parse_filter
 from tests.fakes.search_server.wire import CODEC
 from tests.made_filters import IDS, a_document, chunk_filters, documents
 
 VECTORS = definitions.parse("vectorSearch", vector_index(8, "none").definition)
 WORDS = definitions.parse("search", word_index().definition)
-assert isinstance(VECTORS, VectorDefinition)
-assert isinstance(WORDS, WordDefinition)
 
 page_ranges = st.tuples(st.integers(1, 4), st.integers(0, 2)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 

@@ -10,7 +10,6 @@ from tests.fakes.search_server import definitions, words
 from tests.fakes.search_server.errors import RefusedError
 
 DEFINITION = definitions.parse("search", word_index().definition)
-assert isinstance(DEFINITION, definitions.WordDefinition)
 DOCUMENTS = {1: {CHUNK_TEXT: "Whales sing 鯨の歌, says (INV-2024/00123)."}, 2: {CHUNK_TEXT: "INV 2024 00123"}}
 
 

@@ -77,6 +77,6 @@ def test_more_chapters_than_pages_may_be_are_refused(parse: Parse) -> None:
         {"META-INF/container.xml": CONTAINER.replace("book.opf", "lost.opf")},
     ],
 )
-def test_damaged_book_is_corrupt(parse: Parse, damage: Mapping[str, str]) -> None:
+def test_damaged_book_is_corrupt(parse: Parse, damage: dict[str, str]) -> None:
     with pytest.raises(CorruptFileError, match="undamaged copy"):
         parse(BOOK | damage)

@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "talk.pptx"
 
 
-def read(path: Path, **options: int) -> ParsedDocument:
+def read(path: Path, **options: Any) -> ParsedDocument:
     return PptxParser().parse(path, ParseOptions(**options), lambda done, total: None)
 
 

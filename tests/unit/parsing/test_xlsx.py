@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
+from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
@@ -30,7 +31,7 @@ def parse(tmp_path: Path) -> Callable[[Fill], ParsedDocument]:
     return parsed
 
 
-def read(path: Path, **options: int) -> ParsedDocument:
+def read(path: Path, **options: Any) -> ParsedDocument:
     return XlsxParser().parse(path, ParseOptions(**options), lambda done, total: None)
 
 

@@ -2,7 +2,7 @@
 
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -22,7 +22,7 @@ UNWANTED = {"Error", "Exception", "litellm", "Timeout", "errno", "ssl.", "127.0.
 
 
 @contextmanager
-def serving(answer: Callable[[socket.socket], None]) -> Iterator[str]:
+def serving(answer: Callable[[socket.socket], None]) -> Generator[str]:
     """A server on this machine; yields its address without a scheme."""
     with socket.create_server(("127.0.0.1", 0)) as listening, ExitStack() as stack:
 

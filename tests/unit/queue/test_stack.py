@@ -9,10 +9,10 @@ from analytiq.errors import AnalytiqError, PermanentError, TransientError
 from analytiq.jobs.queue.stack import stack_of
 
 
-def raised(error: BaseException) -> BaseException:
+def raised(error: Exception) -> Exception:
     try:
         raise error
-    except BaseException as caught:  # noqa: BLE001  # with the places that it came through
+    except Exception as caught:  # noqa: BLE001  # with the places that it came through
         return caught
 
 

@@ -189,8 +189,8 @@ def test_generation_that_is_there_already_is_not_added_twice() -> None:
     buffers = VectorMatrix(DIMENSIONS)
     for _ in range(2):
         buffers.add([generation("g0", 0, [0, 1])])
-        view = buffers.publish()
-    assert view.count(None) == 2
+        buffers.publish()
+    assert buffers.publish().count(None) == 2
 
 
 def test_removed_rows_give_their_memory_back_when_the_rest_is_written_anew() -> None:
