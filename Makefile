@@ -16,11 +16,15 @@ PYTHON ?= $(shell for candidate in python3.11 python3.12 python3.13 python3; do 
 # Test processes. Each has a platform of its own in the end-to-end tests, about 650 MB.
 TEST_PROCESSES ?= 2
 
+# For targets that run others at once; each one's output is shown whole when it ends.
+SIDE_BY_SIDE := --jobs=2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version $(OLDEST_PYTHON) --generate-hashes \
 	--no-emit-index-url --no-annotate --no-header --quiet --extra embedded --extra local-model --group build
 
-.PHONY: help setup setup-python setup-dev ocr-data demo test check check-install lint audit bench eval-retrieval bench-peers lock \
+.PHONY: help setup setup-python setup-dev ocr-data demo test test-coverage test-unit mutate check check-install lint lint-texts lint-types \
+	lint-changed-types lint-ui audit bench eval-retrieval bench-peers lock \
 	clean ui ui-beside ui-if-possible ui-dev ui-lint ui-check ui-e2e
 
 help: ## Show this list
@@ -134,22 +138,43 @@ ui-e2e: setup-dev ui ## Drive the UI in Debian's Chromium, on a platform of its 
 test: setup-dev ## Run every test, on a real MongoDB
 	@if $(NODE_IS_THERE); then $(MAKE) --no-print-directory ui ui-check; \
 		else echo "Note: the management UI is neither built nor tested. $(HOW_TO_GET_NODE)"; fi
-	$(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile
+	$(MAKE) --no-print-directory test-coverage
+	$(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile --ignore=tests/unit --ignore=tests/contract
 
-check: lint ## What `lint` does, and unit tests: under a minute
+test-coverage: $(VENV)/.development ## Run unit and contract tests; fail below the floor of branches covered
+	$(BIN)/pytest tests/unit tests/contract -n $(TEST_PROCESSES) --dist loadfile --cov --cov-report=term
+
+check: setup-dev ## Lint, types of what changed, import contracts and unit tests, side by side
+	@$(MAKE) --no-print-directory $(SIDE_BY_SIDE) test-unit lint-changed-types lint-ui lint-texts
+
+test-unit: $(VENV)/.development
 	$(BIN)/pytest tests/unit -n $(TEST_PROCESSES) -q
+
+mutate: setup-dev ## Mutate the pure modules named in pyproject.toml and list the mutants that no test notices
+	$(BIN)/mutmut run --max-children $(TEST_PROCESSES)
+	$(BIN)/mutmut results
 
 check-install: setup-dev ## Install the wheel with the oldest supported pip, and read a document of each kind
 	@.ci/check-install $(BIN) $(OLDEST_PIP)
 
 lint: setup-dev ## Lint, format, types, import contracts, spelling, prose; of the UI too where Node is
+	@$(MAKE) --no-print-directory $(SIDE_BY_SIDE) lint-types lint-ui lint-texts
+
+lint-texts: $(VENV)/.development
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 	$(BIN)/proselint check README.md CHANGELOG.md docs
 	$(BIN)/validate-pyproject pyproject.toml
+
+lint-types: $(VENV)/.development
+	$(BIN)/basedpyright
+
+lint-changed-types: $(VENV)/.development
+	$(BIN)/python scripts/changed_types.py
+
+lint-ui:
 	@if $(NODE_IS_THERE); then $(MAKE) --no-print-directory ui-lint; \
 		else echo "Note: the management UI is not linted. $(HOW_TO_GET_NODE)"; fi
 
@@ -174,6 +199,6 @@ lock: setup-dev ## Pin what pyproject.toml asks for; add UPGRADE=--upgrade for n
 	$(LOCK) $(UPGRADE) --group dev --output-file requirements/development.lock
 
 clean: ## Remove .venv and caches; data directories stay
-	rm -rf $(VENV) .venv-benchmarks build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-benchmarks build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage mutants
 	rm -rf api/ui ui/node_modules ui/.next ui/out ui/public/pdf ui/.built ui/.begun
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -108,6 +108,11 @@ def test_lifted_block_leaves_the_buckets_empty() -> None:
     assert (first.is_granted, first.wait_ms) == (True, 100)
 
 
+def test_lifting_fills_no_bucket_and_takes_nothing_from_one_that_was_not_used() -> None:
+    bucket = Bucket(interval_ms=100, burst=30)
+    assert lift(LimitState({"tokens": NOW}), NOW, {"requests": bucket}).full_at_ms == {"tokens": NOW, "requests": 0.0}
+
+
 @pytest.mark.parametrize("per_minute", [1, 2, 9, 10, 11, 60, 3000, 1_000_000])
 def test_limit_of_any_size_has_a_bucket_that_never_lets_more_through_in_a_minute(per_minute: int) -> None:
     bucket = bucket_of(per_minute)

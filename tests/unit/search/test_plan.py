@@ -43,6 +43,36 @@ def test_pages_that_are_fused_are_of_one_list() -> None:
     assert depths == {FIRST_DEPTH}
 
 
+@pytest.mark.parametrize(("wanted", "depth"), [(1, 1), (2, 1), (4, 1), (5, 2), (8, 2), (9, 4)])
+def test_deeper_pages_double_the_depth_of_fusion(wanted: int, depth: int) -> None:
+    """`wanted` and `depth` in quarters and wholes of the first depth."""
+    skip = wanted * FIRST_DEPTH // 4 - 10
+    assert plan(SearchRequest("q", top_k=10, skip=skip), SETTINGS).depth == depth * FIRST_DEPTH
+
+
+@pytest.mark.parametrize(
+    ("mode", "score_threshold", "deduplicate", "depth"),
+    [
+        (Mode.VECTOR, None, False, 10),
+        (Mode.VECTOR, 0.5, False, 11),
+        (Mode.VECTOR, None, True, 11),
+        (Mode.LEXICAL, None, False, 11),
+    ],
+)
+def test_one_retriever_is_asked_for_one_more_where_a_result_may_be_left_out(
+    mode: Mode, score_threshold: float | None, depth: int, *, deduplicate: bool
+) -> None:
+    chosen = plan(
+        SearchRequest("q", top_k=10, mode=mode, score_threshold=score_threshold, deduplicate=deduplicate), SETTINGS
+    )
+    assert (chosen.wanted, chosen.depth, chosen.may_leave_out) == (10, depth, depth > 10)
+
+
+def test_refusal_of_a_deep_page_says_what_would_be_answered() -> None:
+    with pytest.raises(InvalidInputError, match=r"Beyond 1000 .*`mode` to `vector` or `lexical`.* filter\."):
+        plan(SearchRequest("q", top_k=10, skip=991), SETTINGS)
+
+
 @pytest.mark.parametrize(
     ("preset", "mode", "hyde", "reranks"),
     [

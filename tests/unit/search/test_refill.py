@@ -39,8 +39,9 @@ def rounds(refill: Refill, *, epochs: int, is_outdated: bool = False, is_torn: b
 
 def test_document_that_is_replaced_without_end_is_refused_after_ten_rounds_and_never_left_out() -> None:
     assert rounds(Refill(100), epochs=9, is_outdated=True) == 10
-    with pytest.raises(TransientError, match="'Contracts'"):
+    with pytest.raises(TransientError, match=r"^'Contracts' is being re-indexed faster") as refused:
         rounds(Refill(100), epochs=10, is_outdated=True)
+    assert refused.value.retry_after == 0.5
 
 
 def test_document_that_came_between_the_retrievers_is_shown_as_found_after_three_further_rounds() -> None:

@@ -25,7 +25,7 @@ from analytiq.ingestion.parsing.registry import default_registry
 from analytiq.ingestion.parsing.rights import giving_up
 from analytiq.ingestion.parsing.sandbox import examine, parse_in_child
 from analytiq.settings import ExtractionSettings, MongoSettings, Settings
-from tests.unit.parsing import hostile
+from tests.integration.parsing import hostile
 
 REFUSALS = {"EPERM", "EACCES", "ENOSYS", "ENOTTY"}
 VICTIM = dedent(

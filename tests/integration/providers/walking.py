@@ -1,6 +1,6 @@
 """Ask every provider that LiteLLM knows, with sockets recorded; a program of its own, as it changes the process.
 
-    python -m tests.unit.providers.walking
+    python -m tests.integration.providers.walking
 
 Prints what was sent, connected to and refused, as JSON. No connection is opened: every name resolves to one public
 address, and whatever passes the product's guards is refused by the recorder, as by a host that is down.

@@ -17,7 +17,7 @@ import pytest
 from analytiq.inference.providers.addresses import origin_of
 from analytiq.inference.providers.allowed import ALLOWED_PROVIDERS, OwnAddress
 from analytiq.settings import child_environment
-from tests.unit.providers.walking import OWN_ADDRESS, PUBLIC, TENANT_KEY
+from tests.integration.providers.walking import OWN_ADDRESS, PUBLIC, TENANT_KEY
 
 MARKER = "credential-of-the-operator"
 READ = re.compile(
@@ -73,7 +73,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     marked = variables()
     assert len(marked) > FEWEST_VARIABLES
     walked = subprocess.run(
-        [sys.executable, "-m", "tests.unit.providers.walking"],
+        [sys.executable, "-m", "tests.integration.providers.walking"],
         cwd=Path(__file__).parents[3],
         env=child_environment({**marked, "HOME": str(home), "NETRC": str(home / ".netrc")}),
         capture_output=True,
