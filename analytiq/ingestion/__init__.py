@@ -1,1 +1,1 @@
-"""Take in documents: upload, extract, chunk and index them; keep documents, tags and knowledge bases."""
+"""Ingestion: upload, extraction, chunking and indexing of documents; tags and knowledge bases."""

@@ -1,7 +1,7 @@
-"""Membership: the pairs (knowledge base, document) that a change touches.
+"""Membership: the pairs (knowledge base, document) that a change affects.
 
-A change enqueues one job about its own side only. It runs after that change's commit, reads both sides, and
-enqueues the pairs; so when both sides gain the same tag at once, whichever commits last sees the other.
+A change enqueues one job about its own side only. The job runs after that change's commit, reads both sides, and
+enqueues the pairs; if both sides gain the same tag at once, the later commit sees the other.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,13 +18,13 @@ from analytiq.telemetry.checkpoints import checkpoint
 def sync_request(
     organization_id: str, kb_id: str, document_id: str, *, priority: int = Priority.INTERACTIVE
 ) -> JobRequest:
-    """Return the job that makes one pair as it should be."""
+    """Return the job that brings one pair to its intended state."""
     subject = JobSubject(kb_id=kb_id, document_id=document_id)
     return JobRequest(kind=JobKind.SYNC, organization_id=organization_id, subject=subject, priority=priority)
 
 
 def document_changed(organization_id: str, document_id: str) -> JobRequest:
-    """Return the job that a change of a document's tags, text or existence enqueues."""
+    """Return the job for a change of a document's tags, text or existence."""
     return JobRequest(
         kind=JobKind.MEMBERSHIP_DOCUMENT,
         organization_id=organization_id,
@@ -33,7 +33,7 @@ def document_changed(organization_id: str, document_id: str) -> JobRequest:
 
 
 def kb_changed(organization_id: str, kb_id: str) -> JobRequest:
-    """Return the job that a change of a knowledge base's tags, or its creation, enqueues."""
+    """Return the job for a change of a knowledge base's tags, or its creation."""
     return JobRequest(kind=JobKind.MEMBERSHIP_KB, organization_id=organization_id, subject=JobSubject(kb_id=kb_id))
 
 
@@ -53,7 +53,7 @@ class Membership:
         self._jobs = jobs
 
     async def enqueue_pairs_of_document(self, organization_id: str, document_id: str, *, request_id: str | None) -> int:
-        """Sync the document with every knowledge base it is in or should be in; returns how many."""
+        """Sync the document with every knowledge base it is in or should be in; return their number."""
         document = await self._documents.get(organization_id, document_id)
         kb_ids = {entry.kb_id for entry in await self._entries.of_document(organization_id, document_id)}
         if document is not None:
@@ -65,9 +65,9 @@ class Membership:
         return len(requests)
 
     async def enqueue_pairs_of_kb(self, knowledge_base: KnowledgeBase, *, request_id: str | None) -> int:
-        """Sync the knowledge base with every document that is in it or should be; returns how many.
+        """Sync the knowledge base with every document that is in it or should be; return their number.
 
-        In batches by key range: a crash in the middle repeats some, which is harmless.
+        In batches by key range: a crash halfway repeats some, which is harmless.
         """
         organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
         # First of all, since a sync that is running may have read the tags as they were, and make an entry that is

@@ -1,4 +1,4 @@
 """MongoDB: the connection, transactions, the embedded server, collections, indexes and repositories.
 
-pymongo is imported here, nowhere else.
+No other package imports pymongo.
 """

@@ -1,4 +1,4 @@
-"""Every repository of one database, in one object that services take whole."""
+"""Every repository of one database, in one object that services receive whole."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -71,10 +71,10 @@ def _lazily(make: Callable[[MongoConnection], RepositoryT]) -> cached_property[R
 
 
 class Repositories:
-    """The repositories of a connection's database, each built when it is first used.
+    """The repositories of a connection's database, each built on first use.
 
-    A repository that only one room uses is here too: a service takes this object whole, and its tests need no list of
-    what it reads.
+    A repository that only one room uses is here too: services take this object whole, and their tests need no list of
+    the repositories they read.
     """
 
     def __init__(self, connection: MongoConnection) -> None:
@@ -83,7 +83,7 @@ class Repositories:
 
     @cached_property
     def announced(self) -> "Repositories":
-        """The same repositories on the connection whose reads see every write that live events have announced."""
+        """The same repositories on the connection whose reads see every write announced by live events."""
         return Repositories(self.connection.announcing)
 
     access_tokens = _lazily(AccessTokenRepository)

@@ -1,7 +1,7 @@
-"""Every collection: whose rows are whose, which ids they hold, and whether an archive takes them.
+"""Declaration of every collection: the owner of its rows, the ids they contain, and the archives that include them.
 
-Backup, restore and erasure go by this list, and by nothing else. A collection that is missing here is refused by a
-test, named in the warnings of an archive, and erased by its `organization_id` all the same.
+Backup, restore and erasure rely on this list alone. If a collection is missing here, a test fails, an archive names
+it in its warnings, and an erasure still deletes its rows by `organization_id`.
 """
 
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ class Taken(Enum):
 
     ALWAYS = "always"
     WHOLE = "whole"
-    """Only archives of everything: they are secrets, or of the installation."""
+    """Included only in archives of everything: secrets, and rows of the installation."""
     NEVER = "never"
-    """They are work under way or are made anew."""
+    """Work in progress, or data that is rebuilt."""
 
 
 class Keeping(Enum):
@@ -27,18 +27,18 @@ class Keeping(Enum):
     BY_CHOICE = "by choice"
     """The ledger and the cache: see `analytiq.models.erasure.ErasureOptions`."""
     KEPT = "kept"
-    """Rows that say that it was erased, and when."""
+    """Rows that record the erasure itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """One collection.
+    """The declaration of one collection.
 
     Attributes:
-        name: of the collection; VECTORS_PREFIX stands for all that begin with it.
-        owner: path of the field with the organization's id; None where it is found by `parent`, or is nobody's.
-        parent: (field, collection whose `_id` it holds, as text or as an ObjectId) where there is no owner.
-        ids: paths of everything that a restore under fresh ids writes anew; `[]` stands for each item.
+        name: of the collection; VECTORS_PREFIX stands for all names that begin with it.
+        owner: path of the field with the organization's id; None if `parent` finds it, or the rows have no owner.
+        parent: (field, collection whose `_id` it contains, as text or as an ObjectId) for rows without `owner`.
+        ids: paths of all ids that a restore under fresh ids replaces; `[]` stands for each item.
     """
 
     name: str
@@ -160,5 +160,5 @@ def find(name: str) -> Collection | None:
 
 
 def describe(name: str) -> Collection:
-    """As `find`, of a collection that is known to be there."""
+    """Return the declaration of a collection that is known to exist."""
     return _BY_NAME[VECTORS_PREFIX if name.startswith(VECTORS_PREFIX) else name]

@@ -1,4 +1,4 @@
-"""The connection to MongoDB: what is asked of the server, and which of its failures pass by themselves."""
+"""The connection to MongoDB: requirements on the server, and the failures that are temporary."""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ from analytiq.errors import AccessDeniedError, InvalidInputError, TransientError
 from analytiq.storage.causality import LatestAnswer
 
 Row = dict[str, Any]
-"""What a collection stores, before a model of `analytiq.models` has read it."""
+"""A stored document, before a model of `analytiq.models` has read it."""
 
 OLDEST_SERVER = (6, 0)
 """Older servers lack `collectionUUID` on writes, which the swap relies on."""
@@ -43,8 +43,8 @@ class MongoConnection:
         client: one per process and event loop; holds the pool.
         database: reads from the primary, without waiting for a majority.
         server_version: for example (8, 2, 1).
-        is_sharded: whether a mongos answers rather than a replica set.
-        latest_answer: how recent the newest answer to the client is: its transactions start no earlier.
+        is_sharded: whether a mongos answers instead of a replica set.
+        latest_answer: the newest time seen in an answer; transactions start no earlier.
     """
 
     client: AsyncMongoClient[Row]
@@ -55,16 +55,16 @@ class MongoConnection:
 
     @property
     def majority(self) -> AsyncDatabase[Row]:
-        """The database, reading only what a majority holds: nothing read here can be rolled back."""
+        """The database, reading only majority-committed rows, which cannot be rolled back."""
         return self.database.with_options(read_concern=ReadConcern("majority"))
 
     @property
     def announcing(self) -> "MongoConnection":
-        """The same client, for repositories whose reads say whether something is searchable, done or failed.
+        """The same client, for repositories whose reads report that something is searchable, done or failed.
 
-        Those read at majority, as a search does: whoever is told that a document is searchable finds it by the next
-        search. What a worker decides by is read by the connection itself: a job may be claimed some milliseconds
-        before a majority holds the change that it is about.
+        They read at majority, as a search does: a caller who is told that a document is searchable finds it by the next
+        search. A worker's decisions read the connection itself: a job may be claimed some milliseconds
+        before the change that caused it is majority-committed.
         """
         return replace(self, database=self.majority)
 
@@ -73,7 +73,7 @@ class MongoConnection:
         return replace(self, database=self.client[database])
 
     async def ping(self) -> None:
-        """Ask the primary for a sign of life.
+        """Ping the primary.
 
         Raises:
             TransientError: no primary can be reached.
@@ -87,16 +87,16 @@ class MongoConnection:
 
 
 async def connect(uri: SecretStr, database: str, *, selection_timeout_seconds: float = 10.0) -> MongoConnection:
-    """Connect, and make sure that the server can do what the platform needs.
+    """Connect, and check that the server supports the platform.
 
     Args:
         uri: `mongodb://…` or `mongodb+srv://…`; its password appears in no error.
         database: name of the database.
-        selection_timeout_seconds: how long any later call may look for a primary before it fails.
+        selection_timeout_seconds: time limit for finding a primary in any later call.
             Ten seconds outlast an election among healthy members.
 
     Raises:
-        InvalidInputError: malformed URI or name, a standalone or uninitiated server, or too old a one.
+        InvalidInputError: malformed URI or name, a standalone or uninitiated server, or an outdated one.
         AccessDeniedError: the server refuses the credentials.
         TransientError: no server answers.
     """
@@ -123,8 +123,8 @@ def translate(error: PyMongoError) -> TransientError | None:
     """Translate an exception of an unavailable database; return None if waiting would not help.
 
     Covers: no server or primary found, connection lost, pool exhausted, a primary stepping down, a time
-    limit of the server, a write that a majority has not confirmed in time. Those with an unknown outcome
-    are among them: what is repeated must be idempotent.
+    limit of the server, a write that a majority has not confirmed in time. The outcome of some is
+    unknown: repeated operations must be idempotent.
     """
     if isinstance(error, ServerSelectionTimeoutError):
         return TransientError(
@@ -146,7 +146,7 @@ def translate(error: PyMongoError) -> TransientError | None:
 
 @contextmanager
 def translated() -> Generator[None]:
-    """Within the block, driver errors that mean "the database cannot answer now" become TransientError."""
+    """Turn driver errors of an unavailable database into TransientError, within the block."""
     try:
         yield
     except PyMongoError as error:
@@ -219,7 +219,7 @@ async def _introduce(
 
 
 def _unreachable(client: AsyncMongoClient[Row]) -> InvalidInputError | TransientError:
-    """Why no primary was found, as far as the client has seen the servers."""
+    """Explain why no primary was found, by the client's view of the servers."""
     servers = client.topology_description.server_descriptions()
     named = sorted(f"{host}:{port}" for host, port in servers)
     addresses = ", ".join(named) or "no address"

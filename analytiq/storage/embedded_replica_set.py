@@ -1,4 +1,4 @@
-"""Makes a mongod of ours the primary of its one-node replica set, with an administrator and the application's user."""
+"""Setup of an embedded mongod: a one-node replica set with an administrator and the application's user."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -15,11 +15,11 @@ from analytiq.errors import PermanentError
 
 REPLICA_SET = "analytiq"
 USER = "analytiq"
-"""The administrator: only what starts the server logs in as it."""
+"""The administrator: only the code that starts the server logs in with it."""
 APPLICATION_USER = "application"
 APPLICATION_PASSWORD_FILE = "mongod.application"  # noqa: S105  # the name of the file
 APPLICATION_ROLES = ("readWrite", "dbAdmin")
-"""In its own database: rows, change streams, collections, indexes and their sizes; no users, no other database."""
+"""Roles in its own database: rows, change streams, collections, indexes and sizes; no users and no other databases."""
 HOST = "127.0.0.1"
 
 AUTHENTICATION_FAILED = 18
@@ -59,13 +59,13 @@ def connection_uri(port: int, password: SecretStr, *, user: str = USER) -> Secre
 async def provide_application_user(port: int, password: SecretStr, own_password: SecretStr, database: str) -> None:
     """Create the application's user, or give it this password and its roles in this database alone.
 
-    Data of earlier releases have the administrator only. A password file that was lost and made anew counts.
+    Data of earlier releases have the administrator only. A lost and recreated password file counts as such.
 
     Args:
         port: of a server that is primary.
         password: of the administrator.
         own_password: of the application's user.
-        database: what it may use.
+        database: the database that the user may access.
     """
     user: dict[str, Any] = {
         "pwd": own_password.get_secret_value(),
@@ -82,7 +82,7 @@ async def provide_application_user(port: int, password: SecretStr, own_password:
 
 
 async def wait_until_listening(port: int) -> None:
-    """Return once something accepts connections on the port.
+    """Return once a process accepts connections on the port.
 
     The driver's own monitor looks only twice a second, which would double the time to start.
     """
@@ -98,14 +98,14 @@ async def wait_until_listening(port: int) -> None:
 
 
 async def make_primary(port: int, password: SecretStr) -> ServerIdentity:
-    """Bring the server at `port` to primary, from whatever state it is in.
+    """Bring the server at `port` to primary, from any state.
 
-    A fresh one is initiated and gets its user, both by the localhost exception. One whose port has
-    changed is reconfigured by force: it is no member of its own configuration and would never elect itself.
-    Waits for as long as it takes; the caller sets the deadline and watches the process.
+    A fresh server is initiated and gets its user, both by the localhost exception. A server whose port has
+    changed is reconfigured by force: it is not a member of its own configuration and would never elect itself.
+    There is no time limit; the caller sets the deadline and watches the process.
 
     Raises:
-        PermanentError: the server has a user, and `password` is not that user's.
+        PermanentError: the server has a user with another password.
     """
     await wait_until_listening(port)
     async with _client(port, password) as member:
@@ -165,7 +165,7 @@ async def _standing(member: AsyncMongoClient[dict[str, Any]]) -> _Standing:
 
 
 async def _found(port: int, password: SecretStr) -> None:
-    """Initiate the set and create the user, as the localhost exception allows until there is one."""
+    """Initiate the set and create the first user, as the localhost exception allows."""
     async with _client(port, None) as stranger:
         configuration = {"_id": REPLICA_SET, "members": [{"_id": 0, "host": f"{HOST}:{port}"}]}
         try:

@@ -9,7 +9,7 @@ from analytiq.storage.ids import object_id, object_ids
 
 @dataclass(frozen=True, slots=True)
 class FileOwner:
-    """Whose a finished file is; the ids are empty where its row does not tell."""
+    """The owner of a finished file; the ids are empty if its row does not contain them."""
 
     file_id: str
     organization_id: str
@@ -30,18 +30,18 @@ class FileSurvey:
         return [_owner(row) async for row in cursor]
 
     async def written_after(self, *, after: str, limit: int) -> list[str]:
-        """Return the files, finished or not, of the next `limit` chunks behind a file id; covered."""
+        """Return the files, finished or not, of the next `limit` chunks behind a file id; a covered query."""
         query: Row = {"files_id": {"$gt": object_id(after)}} if after else {}
         cursor = self._chunks.find(query, {"_id": 0, "files_id": 1}).sort([("files_id", 1), ("n", 1)]).limit(limit)
         return list(dict.fromkeys([str(row["files_id"]) async for row in cursor]))
 
     async def finished_among(self, file_ids: Collection[str]) -> set[str]:
-        """Those of the files that are finished."""
+        """Return the finished files among these."""
         cursor = self._files.find({"_id": {"$in": object_ids(set(file_ids))}}, {"_id": 1})
         return {str(row["_id"]) async for row in cursor}
 
     async def whole_among(self, file_ids: Collection[str]) -> set[str]:
-        """Those of the files that are finished, and have as many chunks as their length asks for."""
+        """Return the finished files among these that have as many chunks as their length requires."""
         ids = object_ids(set(file_ids))
         rows = self._files.find({"_id": {"$in": ids}}, {"length": 1, "chunkSize": 1})
         wanted = {str(row["_id"]): -(-int(row["length"]) // int(row["chunkSize"])) async for row in rows}

@@ -1,13 +1,13 @@
-"""File bytes in GridFS's own format, written by a writer of ours.
+"""File bytes in GridFS's own format, written by a writer of this module.
 
 pymongo's GridFS cannot be used for uploads: it takes no part in a transaction, buffers 48 MB for each
 upload, and leaves chunks behind when it is abandoned. This writer flushes every 4 MB, hashes
-and counts as it goes, and writes chunks only; the row in `fs.files`, which makes them a file, is inserted by
-the caller's transaction together with all else that the upload brings about. What lies in the two collections
+and counts on the way, and writes chunks only; the row in `fs.files`, which makes them a file, is inserted by
+the caller's transaction together with the other rows of the upload. The content of the two collections
 is plain GridFS, so mongofiles and every driver can read it.
 
-Chunks without a row are invisible. Whoever calls `write` keeps a lease on the file id until that transaction
-has committed; where the lease expires, `delete_unfinished` removes them.
+Chunks without a row are invisible. The caller of `write` holds a lease on the file id until that transaction
+has committed; if the lease expires, `delete_unfinished` removes the chunks.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from analytiq.storage.session import Session
 CHUNK_BYTES = 255 * 1024
 """GridFS's default."""
 CHUNKS_PER_FLUSH = 16
-"""Just under 4 MB: one round trip for as much as an upload may hold in memory."""
+"""Just under 4 MB: one round trip for the most that an upload may hold in memory."""
 CHUNKS_PER_FETCH = 16
 DUPLICATE_KEY = 11000
 
@@ -76,27 +76,27 @@ class StoredFile:
 
 
 class FileStore:
-    """The bytes of uploaded files, of all organizations."""
+    """The bytes of uploaded files of all organizations."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._files = connection.database["fs.files"]
         self._chunks = connection.database["fs.chunks"]
 
     async def write(self, file_id: str, source: AsyncIterator[bytes], max_bytes: int) -> StoredBytes:
-        """Write the chunks of a file that does not exist yet; at most about 4 MB are held at a time.
+        """Write the chunks of a new file; at most about 4 MB are in memory at a time.
 
-        However it fails (the source raises, the file is too large, the task is cancelled), the chunks that it
-        wrote are removed before the error goes on, unless the database does not answer any more.
+        Whatever the failure (the source raises, the file is too large, the task is cancelled), the written chunks
+        are removed before the error propagates, unless the database no longer answers.
 
         Args:
-            file_id: a fresh id, under the caller's lease.
+            file_id: a fresh id, leased by the caller.
             source: the bytes, in blocks of any length.
-            max_bytes: the most that the file may have.
+            max_bytes: size limit of the file.
 
         Raises:
-            LimitExceededError: the source gives more than `max_bytes`.
-            ConflictError: another call writes, or wrote, under this id; its chunks are left alone.
-            TransientError: the database cannot answer now.
+            LimitExceededError: the source exceeds `max_bytes`.
+            ConflictError: another call writes, or wrote, under this id; its chunks stay.
+            TransientError: the database does not answer.
         """
         writing = _Writing(object_id(file_id, what="file"), max_bytes)
         try:
@@ -129,7 +129,7 @@ class FileStore:
         document_id: str,
         content_type: str,
     ) -> None:
-        """Make written chunks a file, within the caller's transaction; doing it twice does it once."""
+        """Insert the row that makes written chunks a file, within the caller's transaction; idempotent."""
         row: Row = {
             "length": stored.byte_size,
             "chunkSize": CHUNK_BYTES,
@@ -167,19 +167,19 @@ class FileStore:
     async def read(
         self, organization_id: str, file_id: str, *, start: int = 0, length: int | None = None
     ) -> AsyncGenerator[bytes, None]:
-        """Return the bytes of a file in order, in blocks of at most 255 KiB; about 8 MB are held at a time.
+        """Yield the bytes of a file in order, in blocks of at most 255 KiB; about 8 MB are in memory at a time.
 
         Args:
             organization_id: the owner.
             file_id: a finished file.
-            start: the first byte wanted, counted from 0; at most the file's length.
-            length: how many bytes are wanted; fewer come where the file ends before. None: all that follow.
+            start: offset of the first byte, counted from 0; at most the file's length.
+            length: the number of bytes; fewer if the file ends before. None: all that follow.
 
         Raises:
             NotFoundError: the organization has no such file.
             InvalidInputError: the range does not begin within the file.
-            CorruptFileError: a chunk is missing or has the wrong length; nothing after the gap is given out.
-            TransientError: the database cannot answer now.
+            CorruptFileError: a chunk is missing or has the wrong length; no byte after the gap is returned.
+            TransientError: the database does not answer.
         """
         row = await self._row(organization_id, file_id)
         byte_size: int = row["length"]
@@ -201,9 +201,9 @@ class FileStore:
             return [str(row["_id"]) async for row in self._files.find(query, {"_id": 1})]
 
     async def delete(self, organization_id: str, file_ids: Sequence[str]) -> int:
-        """Delete those of the files that the organization has; how many there were.
+        """Delete the organization's files among these; return their number.
 
-        The chunks go before the rows, so that after a crash in between, the same call finishes the work.
+        Chunks are deleted before the rows, so that the same call finishes the work after a crash in between.
         """
         query = {"_id": {"$in": object_ids(list(file_ids))}, "metadata.organization_id": organization_id}
         with translated():
@@ -215,9 +215,9 @@ class FileStore:
         return result.deleted_count
 
     async def delete_unfinished(self, file_id: str) -> int:
-        """Delete the chunks of an upload that was given up; how many there were. A finished file stays.
+        """Delete the chunks of an abandoned upload; return their number. A finished file stays.
 
-        First make sure that the upload's transaction can no longer commit, by ending its lease.
+        First end the upload's lease, so that its transaction can no longer commit.
         """
         key = object_id(file_id, what="file")
         with translated():
@@ -243,7 +243,7 @@ class FileStore:
             ) from error
 
     async def _take_back(self, chunk_ids: Sequence[ObjectId], reason: BaseException) -> None:
-        """Remove chunks by their own ids, since those of a rival under the same file id are not ours."""
+        """Remove chunks by their own ids, since another writer's chunks may have the same file id."""
         if not chunk_ids:
             return
         try:
@@ -265,7 +265,7 @@ class FileStore:
         return row
 
     async def _read_range(self, row: Row, start: int, end: int) -> AsyncGenerator[bytes, None]:
-        """`file[start:end]`, which is not empty."""
+        """Yield `file[start:end]`, which is not empty."""
         chunk_bytes: int = row["chunkSize"]
         first, last = start // chunk_bytes, (end - 1) // chunk_bytes
         query = {"files_id": row["_id"], "n": {"$gte": first, "$lte": last}}
@@ -303,14 +303,14 @@ class _Writing:
 
     @property
     def sha256(self) -> str:
-        """Of all chunks cut so far."""
+        """SHA-256 of all chunks cut so far."""
         return self._hash.hexdigest()
 
     def add(self, block: bytes) -> Iterator[list[Row]]:
-        """Take in a block of any length; yields the batches that it fills.
+        """Add a block of any length; yield the batches that it fills.
 
         Raises:
-            LimitExceededError: the file has grown beyond its limit.
+            LimitExceededError: the file exceeds its limit.
         """
         self.byte_size += len(block)
         if self.byte_size > self._max_bytes:
@@ -328,7 +328,7 @@ class _Writing:
                 yield self._handed_over()
 
     def finish(self) -> list[Row]:
-        """Return the last batch; empty where all has been handed over."""
+        """Return the last batch; empty if every chunk has been yielded."""
         if self._pending:
             self._cut()
         return self._handed_over()
@@ -352,7 +352,7 @@ def _are_duplicates(error: BulkWriteError) -> bool:
 
 
 def _require_chunk(row: Row, number: int, chunk: Row) -> None:
-    """Refuse a chunk that is not number `number`, or not as long as that one is."""
+    """Refuse a chunk with another number than `number`, or another length than expected."""
     if chunk["n"] != number:
         raise _gap(row, number)
     due = min(row["chunkSize"], row["length"] - number * row["chunkSize"])
@@ -371,7 +371,7 @@ def _gap(row: Row, number: int) -> CorruptFileError:
 
 
 async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Await work that must not be torn: a cancellation, even a repeated one, goes on when it is done."""
+    """Await work to its end: a cancellation, even a repeated one, is raised afterwards."""
     task = asyncio.ensure_future(work)
     cancellation: asyncio.CancelledError | None = None
     while not task.done():

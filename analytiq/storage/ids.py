@@ -17,7 +17,7 @@ def object_id(value: str, *, what: str = "object") -> ObjectId:
     """Return the stored form of an id.
 
     Raises:
-        NotFoundError: it is not 24 hex digits; to the caller that is the same as an unknown one.
+        NotFoundError: it is not 24 hex digits; callers treat it as an unknown id.
     """
     try:
         return ObjectId(value)
@@ -31,5 +31,5 @@ def object_ids(values: "list[str] | tuple[str, ...] | set[str] | frozenset[str]"
 
 
 def is_made_before(value: str, moment: datetime) -> bool:
-    """Return True if `new_id` created the id before the moment, to the second; False for an invalid id."""
+    """Return True if `new_id` created the id before the moment, in whole seconds; False for an invalid id."""
     return ObjectId.is_valid(value) and ObjectId(value).generation_time <= moment

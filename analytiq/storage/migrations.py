@@ -1,7 +1,7 @@
 """Versioned migrations: safe to run from every process at every start.
 
-One process takes the lease and applies what is missing; the others wait for it. A migration may be repeated,
-since its process can die between the work and the note that it was done.
+One process takes the lease and applies the missing migrations; the others wait for it. Migrations are idempotent,
+since a process can die between a migration and its record.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ class Migration:
 
 
 def declared_indexes() -> dict[str, list[IndexModel]]:
-    """Map collections to their indexes, declared beside the repositories."""
+    """Return the indexes of each collection, declared beside the repositories."""
     declared: dict[str, list[IndexModel]] = {}
     modules = (
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,

@@ -1,10 +1,10 @@
-"""The driver's names that the layers above need, so that only `analytiq.storage` imports the driver."""
+"""Names of the driver for the layers above, so that only `analytiq.storage` imports the driver."""
 
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.errors import PyMongoError
 
 Session = AsyncClientSession
-"""An open transaction, handed on without knowing the driver."""
+"""An open transaction, in a form that hides the driver."""
 
 DatabaseError = PyMongoError
-"""Root of what the driver raises; `analytiq.storage.client.translate` tells which of it passes by itself."""
+"""Base class of the driver's errors; `analytiq.storage.client.translate` recognizes temporary ones."""

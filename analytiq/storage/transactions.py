@@ -1,6 +1,6 @@
-"""Transactions with a retry of our own.
+"""Transactions with a retry policy of this module.
 
-The driver's `with_transaction` gives no deadline of the caller's choosing and loops on a swallowed
+The driver's `with_transaction` accepts no deadline and retries a swallowed
 DuplicateKey (measured: 120 s); and transactions of one knowledge base in one process would only abort each
 other, so callers hand in that knowledge base's lock.
 """
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class _Progress:
-    """How far a run has come: what the error at its deadline tells."""
+    """The progress of a transaction, for the error at its deadline."""
 
     attempts: int = 0
     duplicates: int = 0
@@ -51,26 +51,26 @@ async def run_in_transaction(
 ) -> T:
     """Run `operation` in a transaction and commit it; on a conflict, run it again from its start.
 
-    The operation must pass its session to every call that it makes, may be run several times, and so has
+    The operation must pass its session to every call, may be run several times, and so has
     no effect outside the database. It makes no network call other than to MongoDB: an open transaction
     holds locks that others wait for, and the server ends it after 60 s. It inserts with upserts; a
-    duplicate key is taken for a race with another writer, and the operation is run again to see the
-    other's row. To back out it raises, and nothing is kept.
+    duplicate key counts as a race with another writer, and the operation is run again to see the
+    other's row. To roll back, it raises.
 
-    Reads see one snapshot, no older than any answer that this process has had from MongoDB; the commit is
+    Reads see one snapshot, no older than any answer that this process has received from MongoDB; the commit is
     acknowledged by a majority.
 
     Args:
-        connection: where to.
+        connection: the database.
         operation: the work; its return value is returned.
-        lock: held from the first attempt to the last; share one among the transactions of this process
-            that would conflict with each other.
-        deadline_seconds: for everything: waiting for the lock, attempts, pauses, commit.
+        lock: held from the first attempt to the last; share one among conflicting transactions of
+            this process.
+        deadline_seconds: for all of it: waiting for the lock, attempts, pauses, commit.
 
     Raises:
         TransientError: the deadline passed or the database cannot be reached. With the code
             `commit_outcome_unknown` the transaction may have been committed: read before repeating it.
-        ConflictError: a key was still a duplicate after the operation had been run again three times.
+        ConflictError: a key was still a duplicate after three repetitions.
     """
     progress = _Progress()
     holding: AbstractAsyncContextManager[Any] = lock if lock is not None else nullcontext()
@@ -142,7 +142,7 @@ async def _abort(session: AsyncClientSession) -> None:
 
 
 async def _commit(session: AsyncClientSession, progress: _Progress) -> None:
-    """Commit; where the outcome is unknown, repeat the commit alone: the server makes it once."""
+    """Commit; if the outcome is unknown, repeat the commit alone, which the server applies once."""
     if not session.in_transaction:
         return
     progress.is_committing = True
@@ -162,10 +162,10 @@ async def _commit(session: AsyncClientSession, progress: _Progress) -> None:
 
 
 def _is_worth_another_run(error: PyMongoError, progress: _Progress) -> bool:
-    """Return True if the operation is to be run again.
+    """Return True if the operation should run again.
 
     Raises:
-        ConflictError: it met a duplicate key once too often.
+        ConflictError: a duplicate key came up once too often.
     """
     if error.has_error_label("TransientTransactionError"):
         return True
@@ -188,7 +188,7 @@ def _is_duplicate_key(error: PyMongoError) -> bool:
 
 
 def _duplicate(error: PyMongoError) -> str:
-    """Which unique key was hit: the names of its fields, never their values."""
+    """Return the fields of the violated unique key, never their values."""
     details: Any = getattr(error, "details", None) or {}
     failures: Any = details.get("writeErrors") or [details]
     fields = ", ".join(failures[0].get("keyPattern", {})) or "its key"
@@ -196,7 +196,7 @@ def _duplicate(error: PyMongoError) -> str:
 
 
 def _backoff_seconds(attempt: int) -> float:
-    """Full jitter: any pause from none to a bound that doubles with each attempt."""
+    """Return a pause with full jitter: from zero to a bound that doubles with each attempt."""
     bound = min(MAX_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** min(attempt, 10))
     return random.uniform(0.0, bound)  # noqa: S311  # spreads rivals out, guards no secret
 

@@ -1,1 +1,1 @@
-"""Chunkers: from a text to slices of bounded size."""
+"""Chunkers, which cut a text into slices of bounded size."""

@@ -11,7 +11,7 @@ class Chunker(Protocol):
 
     Contract (tests/contract/test_chunkers.py): chunks are in order of `start`; `text[start:end] ==
     chunk.text`; no chunk is blank or longer than `chunk_size` tokens; every non-blank character of the text
-    is in some chunk; `chunk_index` counts from 0; a blank text gives none. Any text is taken: CJK, emoji,
+    is in some chunk; `chunk_index` counts from 0; a blank text gives none. Any text is accepted: CJK, emoji,
     NUL, a megabyte without a space.
     """
 

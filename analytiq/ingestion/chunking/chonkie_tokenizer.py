@@ -1,4 +1,4 @@
-"""cl100k as Chonkie's tokenizer, and Chonkie's answers as spans."""
+"""The cl100k tokenizer for Chonkie, and the conversion of Chonkie's answers to spans."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -9,9 +9,9 @@ from analytiq.inference.tokens import count_tokens
 
 
 class CountingTokenizer(Tokenizer):
-    """Counts tokens, which is all that the chunkers in use ask for.
+    """Counts tokens: the only operation that the chunkers in use need.
 
-    Chonkie's way to cut by tokens (encode, slice, decode) is not offered: a cut inside a character decodes to
+    Chonkie's way to cut by tokens (encode, slice, decode) is disabled: a cut inside a character decodes to
     U+FFFD, and the offsets of all later chunks are then wrong. `spans.fitted` cuts by tokens instead.
     """
 
@@ -27,22 +27,22 @@ class CountingTokenizer(Tokenizer):
         return [count_tokens(text) for text in texts]
 
     def encode(self, text: str) -> Sequence[int]:
-        """Not offered; see the class."""
+        """Raise an error: disabled, see the class."""
         raise NotImplementedError
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Not offered; see the class."""
+        """Raise an error: disabled, see the class."""
         raise NotImplementedError
 
     def tokenize(self, text: str) -> Sequence[str | int]:
-        """Not offered; see the class."""
+        """Raise an error: disabled, see the class."""
         raise NotImplementedError
 
 
 def partition(chunks: Iterable[ChonkieChunk]) -> Iterator[tuple[int, int]]:
-    """Spans of chunks that follow each other without gap or overlap, by their lengths.
+    """Yield the spans of consecutive chunks, without gap or overlap, by their lengths.
 
-    Lengths, since some of Chonkie's chunkers give offsets of their own making.
+    Lengths are used because the offsets of some of Chonkie's chunkers are wrong.
     """
     start = 0
     for chunk in chunks:

@@ -15,7 +15,7 @@ _LEVELS = [
     RecursiveLevel(delimiters=["; ", ": ", ", ", " — ", "；", "：", "，", "、", "، "]),
     RecursiveLevel(whitespace=True),
 ]
-"""Coarsest first. Chonkie's last level, tokens, is left out: see `CountingTokenizer`."""
+"""Coarsest first. Chonkie's last level, tokens, is omitted: see `CountingTokenizer`."""
 
 
 class _Recursive(RecursiveChunker):
@@ -31,7 +31,7 @@ def create(*, chunk_size: int, chunk_overlap: int) -> SpanChunker:
     """Cut at the coarsest boundary that makes the pieces fit, then join neighbours while they fit.
 
     Chonkie's RecursiveChunker has no overlap, and its OverlapRefinery changes the text of chunks, so that
-    they are no slices any more; the overlap is made of real slices by `spans.overlapping`.
+    they are no longer slices; `spans.overlapping` makes the overlap of real slices.
     """
     recursive = _Recursive(
         tokenizer=CountingTokenizer(),

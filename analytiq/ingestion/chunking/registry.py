@@ -1,8 +1,8 @@
-"""Chunkers by name: the built-in ones and those that other packages bring.
+"""Chunkers by name: the built-in ones and those of other packages.
 
 A package adds a chunker by an entry point in the group `analytiq.chunkers`: the name is the chunker type, the
 object a callable with the keyword arguments `chunk_size`, `chunk_overlap` and `embed_texts` that returns a
-`Chunker`. A built-in name cannot be taken over, since documents are re-indexed by name.
+`Chunker`. A package cannot replace a built-in name, since documents are re-indexed by name.
 """
 
 import importlib
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULT_CHUNKER = "recursive"
 MIN_CHUNK_SIZE = 4
-"""A character can take four tokens, and a chunk holds at least one character."""
+"""A character can take four tokens, and a chunk contains at least one character."""
 MAX_CHUNK_SIZE = 8192
 ENTRY_POINT_GROUP = "analytiq.chunkers"
 
@@ -41,12 +41,12 @@ _LATE_REFUSAL = (
 
 
 def known_chunkers() -> tuple[str, ...]:
-    """Return the names that `create_chunker` takes, sorted."""
+    """Return the names that `create_chunker` accepts, sorted."""
     return tuple(sorted({*_BY_TEXT, *_BY_MEANING, *_plugins()}))
 
 
 def needs_embeddings(chunker_type: str) -> bool:
-    """Return True if a built-in chunker can only be made with `embed_texts`."""
+    """Return True if a built-in chunker requires `embed_texts`."""
     return chunker_type in _BY_MEANING
 
 
@@ -57,7 +57,7 @@ def create_chunker(
     chunk_overlap: int,
     embed_texts: "EmbedTexts | None",
 ) -> Chunker:
-    """Make a chunker; cheap after the first of its kind, so make one for each document.
+    """Create a chunker; cheap after the first of its kind, so create one for each document.
 
     Args:
         chunker_type: one of `known_chunkers()`.
@@ -66,7 +66,7 @@ def create_chunker(
         embed_texts: blocking; from n texts to vectors of shape (n, dimensions). For `semantic` and `sdpm`.
 
     Raises:
-        InvalidInputError: naming the field, and the known names for an unknown type.
+        InvalidInputError: names the field; for an unknown type, also the known names.
     """
     check_chunking(chunker_type, chunk_size=chunk_size, chunk_overlap=chunk_overlap)
     if chunker_type in _BY_TEXT:
@@ -86,7 +86,7 @@ def check_chunking(chunker_type: str, *, chunk_size: int, chunk_overlap: int) ->
     """Check the settings of a knowledge base without importing a chunker.
 
     Raises:
-        InvalidInputError: with one entry in `errors` for each field that is wrong.
+        InvalidInputError: with an entry in `errors` for each invalid field.
     """
     errors: list[FieldError] = []
     if chunker_type == "late" and chunker_type not in _plugins():

@@ -7,7 +7,7 @@ _SKIP_WINDOW = 1
 
 
 def create(*, chunk_size: int, chunk_overlap: int, embed_texts: EmbedTexts) -> SpanChunker:
-    """Semantic, then a second pass that joins parts on one subject over an aside of one part between them."""
+    """Cut semantically, then join parts on one subject across an aside of one part between them."""
     return create_with_skip(
         chunk_size=chunk_size, chunk_overlap=chunk_overlap, embed_texts=embed_texts, skip_window=_SKIP_WINDOW
     )

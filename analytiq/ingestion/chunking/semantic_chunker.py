@@ -1,4 +1,4 @@
-"""`semantic`: cut where the subject changes, by Chonkie's SemanticChunker over the local embedding model."""
+"""`semantic`: cuts where the subject changes, by Chonkie's SemanticChunker with the local embedding model."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -11,7 +11,7 @@ from analytiq.ingestion.chunking.sentence_chunker import SENTENCE_ENDS
 from analytiq.ingestion.chunking.span_chunker import CutRules, SpanChunker, own_tokens
 
 EmbedTexts = Callable[[Sequence[str]], NDArray[np.float32]]
-"""From n texts to n vectors, shape (n, dimensions); blocking, called from the chunking thread."""
+"""Converts n texts to n vectors, shape (n, dimensions); blocking, called from the chunking thread."""
 
 
 # Measured on twelve texts of ten paragraphs each from different documents, with the local model: how well cuts
@@ -24,18 +24,18 @@ _TOLERANCE = 0.5
 
 
 class _Embeddings(BaseEmbeddings):
-    """An embedding function in the shape that Chonkie asks for."""
+    """An adapter from an embedding function to Chonkie's interface."""
 
     def __init__(self, embed_texts: EmbedTexts) -> None:
         super().__init__()
         self._embed_texts = embed_texts
 
     def embed(self, text: str) -> NDArray[np.float32]:
-        """One vector."""
+        """Return the vector of a text."""
         return self._embed_texts([text])[0]
 
     def embed_batch(self, texts: list[str]) -> list[NDArray[np.float32]]:
-        """One vector for each text."""
+        """Return a vector for each text."""
         return list(self._embed_texts(texts)) if texts else []
 
     @property
@@ -51,14 +51,14 @@ class _Embeddings(BaseEmbeddings):
 def create(*, chunk_size: int, chunk_overlap: int, embed_texts: EmbedTexts) -> SpanChunker:
     """Cut at the deepest dips of similarity between a sentence and the three before it.
 
-    Every sentence and every window of three is embedded: about 70 s for a megabyte with the local model on
-    one core. A part on one subject that is longer than a chunk is cut between sentences.
+    Every sentence and every window of three is embedded: about 70 s a megabyte with the local model on
+    one core. A part on one subject that exceeds a chunk is cut between sentences.
     """
     return create_with_skip(chunk_size=chunk_size, chunk_overlap=chunk_overlap, embed_texts=embed_texts, skip_window=0)
 
 
 def create_with_skip(*, chunk_size: int, chunk_overlap: int, embed_texts: EmbedTexts, skip_window: int) -> SpanChunker:
-    """Like `create`; then join parts on one subject over up to `skip_window` parts on another."""
+    """Cut like `create`, then join parts on one subject across up to `skip_window` parts on another."""
     semantic = SemanticChunker(
         embedding_model=_Embeddings(embed_texts),
         chunk_size=own_tokens(chunk_size=chunk_size, chunk_overlap=chunk_overlap),

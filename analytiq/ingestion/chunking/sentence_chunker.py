@@ -1,4 +1,4 @@
-"""`sentence`: as many whole sentences as fit, by Chonkie's SentenceChunker."""
+"""`sentence`: fills chunks with whole sentences, by Chonkie's SentenceChunker."""
 
 from collections.abc import Iterator
 
@@ -12,10 +12,10 @@ SENTENCE_ENDS = [". ", "! ", "? ", "\n", "。", "！", "？", "؟ ", "। "]
 
 
 def create(*, chunk_size: int, chunk_overlap: int) -> SpanChunker:
-    """Cut between sentences; one that is longer than a chunk is cut between words.
+    """Cut between sentences; a sentence longer than a chunk is cut between words.
 
     Chonkie's `chunk_size` does not hold for a long sentence, so its chunks are cut again; with its default of
-    at least 12 characters for a sentence even short ones ran over.
+    at least 12 characters for a sentence even short ones exceeded it.
     """
     sentences = SentenceChunker(
         tokenizer=CountingTokenizer(),

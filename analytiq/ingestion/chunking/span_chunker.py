@@ -1,4 +1,4 @@
-"""The frame of all built-in chunkers: a splitter proposes cuts, and the contract is enforced on them."""
+"""The frame of all built-in chunkers: a splitter proposes cuts, and the frame enforces the contract."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from analytiq.ingestion.chunking.spans import Span, fitted, overlapping, section
 from analytiq.models.chunk import Chunk
 
 Splitter = Callable[[str], Iterable[tuple[int, int]]]
-"""From a text to (start, end) pairs, in order, that leave out nothing but blanks."""
+"""Converts a text to (start, end) pairs, in order, that omit only blanks."""
 
 # Some of Chonkie's loops are quadratic in the text; at this length a megabyte of one-letter lines
 # takes 1.6 s instead of 4.6 s.
@@ -37,8 +37,8 @@ DEFAULT_RULES = CutRules()
 class SpanChunker:
     """Turns a splitter into a chunker that keeps the contract of `analytiq.ingestion.chunking.base.Chunker`.
 
-    `chunk_size` bounds a chunk with everything in it: the text that it shares with the chunk before (up to
-    `chunk_overlap` tokens) and the text that is its own (up to `chunk_size - chunk_overlap` tokens, or an
+    `chunk_size` bounds the whole chunk: the text shared with the previous chunk (up to
+    `chunk_overlap` tokens) and its own text (up to `chunk_size - chunk_overlap` tokens, or an
     eighth of the size if that is more, so that an overlap of nearly the whole size cannot multiply a text
     without bound).
 
@@ -82,7 +82,7 @@ class SpanChunker:
         ]
 
     def _whole(self, text: str) -> Span | None:
-        """Return the text as one span, if it fits into a chunk and the splitter has no better idea."""
+        """Return the text as one span, if it fits into a chunk and the splitter proposes no other cut."""
         start, end = trimmed(text, 0, len(text))
         if not self._rules.keeps_small_text_whole or start == end or end - start > self._chunk_size * 16:
             return None
@@ -98,5 +98,5 @@ class SpanChunker:
 
 
 def own_tokens(*, chunk_size: int, chunk_overlap: int) -> int:
-    """Return the most tokens of a chunk that it does not share with the one before."""
+    """Return the most tokens of a chunk that it does not share with the previous one."""
     return max(chunk_size - chunk_overlap, chunk_size // 8, min(chunk_size, MAX_TOKENS_PER_CHARACTER))

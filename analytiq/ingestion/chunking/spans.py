@@ -1,7 +1,7 @@
-"""Spans of a text: cutting them to a size in tokens, trimming them, letting them overlap.
+"""Spans of a text: cutting them to a size in tokens, trimming them, and adding overlap.
 
-Chunkers disagree about where to cut; everything that the contract promises is done here, once for all.
-Texts given here have no lone surrogates (`tokens.without_surrogates`).
+Chunkers differ in where they cut; this module fulfils the contract for all of them.
+Texts passed here have no lone surrogates (`tokens.without_surrogates`).
 """
 
 import re
@@ -21,7 +21,7 @@ _LONGEST_CLUSTER = 16
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """`text[start:end]` and its size in tokens; begins and ends with a character that is not blank."""
+    """`text[start:end]` and its size in tokens; begins and ends with a nonblank character."""
 
     start: int
     end: int
@@ -29,7 +29,7 @@ class Span:
 
 
 def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the slice without the blanks at its ends; `start == end` where it is all blank."""
+    """Return the slice without the blanks at its ends; `start == end` if it is all blank."""
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
@@ -55,9 +55,9 @@ def sections(text: str, max_characters: int) -> Iterator[tuple[int, int]]:
 
 
 def fitted(text: str, start: int, end: int, *, max_tokens: int, lookback: float) -> Iterator[Span]:
-    """Cut a slice into spans of at most `max_tokens`; one that fits comes back whole.
+    """Cut a slice into spans of at most `max_tokens`; a slice that fits is returned whole.
 
-    `lookback` is the part of a span, counted from its end, that may be given up to cut between words: 0 cuts
+    `lookback` is the share of a span, counted from its end, that may be sacrificed to cut between words: 0 cuts
     at any token, 1 never inside a word that fits. No cut falls inside a letter with its marks, or an emoji.
     """
     start, end = trimmed(text, start, end)
@@ -68,10 +68,10 @@ def fitted(text: str, start: int, end: int, *, max_tokens: int, lookback: float)
 
 
 def overlapping(text: str, spans: Iterable[Span], *, max_tokens: int, overlap: int, exact: bool) -> Iterator[Span]:
-    """Let each span begin up to `overlap` tokens earlier, in the one before, without exceeding `max_tokens`.
+    """Let each span begin up to `overlap` tokens earlier, in the previous one, without exceeding `max_tokens`.
 
     The new beginning is that of a sentence, or else of a word, in the first half of the shared part; `exact`
-    takes the token where the count ends. Spans come and go in order; the first stays as it is.
+    takes the token where the count ends. The order stays; the first span is unchanged.
     """
     previous: Span | None = None
     for span in spans:
@@ -80,7 +80,7 @@ def overlapping(text: str, spans: Iterable[Span], *, max_tokens: int, overlap: i
 
 
 def _first_fitting(text: str, start: int, end: int, max_tokens: int, lookback: float) -> tuple[Span, int]:
-    """Return the first span of `text[start:end]`, and where the rest begins."""
+    """Return the first span of `text[start:end]`, and the start of the rest."""
     limit = max_tokens
     while limit > 0:
         cut = prefix_end(text, start, end, limit)
@@ -134,7 +134,7 @@ def _between_words(text: str, start: int, cut: int, lookback: float) -> int:
 
 
 def _outside_cluster(text: str, start: int, cut: int) -> int:
-    """Move a cut back out of what a reader sees as one character, unless that leaves nothing."""
+    """Move a cut back out of a visible character (grapheme cluster), unless nothing would remain."""
     moved = cut
     while _is_inside_cluster(text, moved):
         moved -= 1

@@ -6,7 +6,7 @@ from analytiq.ingestion.chunking.span_chunker import CutRules, SpanChunker
 def create(*, chunk_size: int, chunk_overlap: int) -> SpanChunker:
     """Cut at any token, though never inside a character.
 
-    Chonkie's TokenChunker is not used: it decodes slices of tokens, and where a slice ends inside a character
+    Chonkie's TokenChunker is not used: it decodes slices of tokens, and if a slice ends inside a character
     (CJK, emoji) its text and all offsets after it are wrong.
     """
     return SpanChunker(

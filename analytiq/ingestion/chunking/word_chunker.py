@@ -1,4 +1,4 @@
-"""`word`: as many whole words as fit. Chonkie 1.7 has no class of this name any more."""
+"""`word`: fills chunks with whole words. Chonkie 1.7 no longer has such a class."""
 
 from analytiq.ingestion.chunking.span_chunker import CutRules, SpanChunker
 

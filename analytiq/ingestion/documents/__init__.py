@@ -1,1 +1,1 @@
-"""The life of a document after its upload: list, change, re-extract, delete, clean."""
+"""Documents after their upload: list, change, re-extract, delete, clean."""

@@ -1,4 +1,4 @@
-"""One change applied to many documents, a batch per call: the caller continues after the last batch.
+"""One change applied to many documents, a batch a call: the caller continues after the last batch.
 
 A batch and the jobs that follow from it are one transaction. Where other writers keep it from being committed, each of
 its parts is one. What was changed is told by name, so that it can be undone exactly: a document that had the tag before
@@ -34,7 +34,7 @@ batch of 500 found no quiet moment in 30 s.
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """A selection of documents: by ids, or by a query with exclusions, after a place."""
+    """A selection of documents: by ids, or by a query with exclusions, from a position on."""
 
     document_ids: tuple[str, ...] | None = None
     query: DocumentQuery = field(default_factory=DocumentQuery)
@@ -53,7 +53,7 @@ class WantedChange:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A document that stayed as it was, and why."""
+    """A document that stayed unchanged, with the reason."""
 
     document_id: str
     document_name: str
@@ -62,7 +62,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class ChangedBatch:
-    """The result of a call. `next` is the place to continue, None at the end."""
+    """The result of a call. `next` is the position to continue from, None at the end."""
 
     changed: tuple[str, ...]
     unchanged_count: int
@@ -85,7 +85,7 @@ class Plan:
 
 
 def plan(documents: Sequence[Document], wanted: WantedChange) -> Plan:
-    """Decide what is to be done; what is so already needs nothing."""
+    """Decide the changes; a document already in the wanted state needs none."""
     retagged: list[str] = []
     metadata: dict[str, tuple[Mapping[str, JsonValue], Sequence[str]]] = {}
     refused: list[Refusal] = []
@@ -145,10 +145,10 @@ class DocumentChanging:
     async def change(
         self, organization_id: str, selected: Selected, wanted: WantedChange, *, request_id: str | None = None
     ) -> ChangedBatch:
-        """Change the next batch. Ids that are no documents of the organization are passed over.
+        """Change the next batch. Ids without a document of the organization are skipped.
 
         Raises:
-            InvalidInputError: the metadata cannot be kept, or a declared field has a value of another type.
+            InvalidInputError: the metadata is not storable, or a declared field has a value of another type.
         """
         declared: DeclaredFields | None = None
         if wanted.metadata is not None:
@@ -238,7 +238,7 @@ class DocumentChanging:
         await self._jobs.enqueue(jobs, request_id=request_id, session=session)
 
     async def _settle(self, organization_id: str, planned: Plan, declared: DeclaredFields) -> None:
-        """See `MetadataFields`: a declaration that came meanwhile may not have seen these documents."""
+        """Apply a declaration made meanwhile, which may not have seen these documents; see `MetadataFields`."""
         now = await self._metadata_fields.of(organization_id)
         if now.revision == declared.revision:
             return

@@ -1,4 +1,4 @@
-"""Deletes the files and texts that a document's row no longer names."""
+"""Deletes the files and texts that a document's row no longer refers to."""
 
 import structlog
 
@@ -27,7 +27,7 @@ class Cleaning:
 
     @job(JobKind.CLEAN_DOCUMENT)
     async def handle(self, running: RunningJob) -> None:
-        """Clean one document; all of it, where the document is gone."""
+        """Clean one document; if it is gone, delete all of its files and texts."""
         organization_id, document_id = running.job.organization_id, running.job.subject.document_id
         if document_id is None:
             raise ValueError("a cleaning names a document")

@@ -29,7 +29,7 @@ class IndexingState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeBaseState:
-    """A document's state in one knowledge base. `is_searchable` may hold while a newer text is being indexed."""
+    """A document's state in one knowledge base. `is_searchable` may be true while a newer text is being indexed."""
 
     kb_id: str
     kb_name: str
@@ -45,7 +45,7 @@ class KnowledgeBaseState:
 
 @dataclass(frozen=True, slots=True)
 class StandingDocument:
-    """A document, where it stands in each of its knowledge bases, and how far its extraction is while one runs."""
+    """A document with its state in each of its knowledge bases, and the progress of a running extraction."""
 
     document: Document
     knowledge_bases: list[KnowledgeBaseState]
@@ -53,7 +53,7 @@ class StandingDocument:
 
 
 class IndexingStates:
-    """Reads what `state_in` judges."""
+    """Reads the input of `state_in`."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class IndexingStates:
         return states(document, tagged, entries, jobs)
 
     async def of_documents(self, organization_id: str, documents: Sequence[Document]) -> list[StandingDocument]:
-        """Return the states of several documents of one organization, by three queries in all."""
+        """Return the states of several documents of one organization, with three queries in all."""
         tag_ids = {tag_id for document in documents for tag_id in document.tag_ids}
         document_ids = [document.id for document in documents]
         tagged = await self._knowledge_bases.with_tags(organization_id, tag_ids)
@@ -106,7 +106,7 @@ def states(
     entries: Sequence[IndexEntry],
     jobs: Sequence[Job],
 ) -> list[KnowledgeBaseState]:
-    """Judge each knowledge base from what was read."""
+    """Judge each knowledge base from the rows read."""
     entry_of = {entry.kb_id: entry for entry in entries}
     job_of = {job.subject.kb_id: job for job in jobs if job.kind is JobKind.SYNC and job.subject.kb_id}
     ordered = sorted(knowledge_bases, key=lambda item: (item.name, item.id))

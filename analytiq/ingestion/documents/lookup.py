@@ -8,12 +8,12 @@ from analytiq.models.document import Document
 from analytiq.storage.repositories.document_lookups import DocumentLookupRepository, PathPlace
 
 BATCH = 1000
-"""Documents that one call answers at most."""
+"""Most documents returned by one call."""
 
 
 @dataclass(frozen=True, slots=True)
 class LookedUp:
-    """A batch of documents in the order of their paths; `next` is None at the end."""
+    """A batch of documents in the order of paths; `next` is None at the end."""
 
     documents: list[Document]
     next: PathPlace | None
@@ -37,7 +37,7 @@ class DocumentLookups:
         return _batch(found)
 
     async def progress(self, organization_id: str, document_ids: Sequence[str]) -> list[StandingDocument]:
-        """Return the progress of those of the documents that exist."""
+        """Return the progress of the existing documents among these."""
         found = await self._documents.with_ids(organization_id, document_ids)
         return await self._states.of_documents(organization_id, found)
 

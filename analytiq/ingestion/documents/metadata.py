@@ -14,10 +14,10 @@ MOST_KEYS = 500
 
 
 def validated_metadata(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the metadata, if MongoDB can keep it and a filter can name it.
+    """Return the metadata, if MongoDB can store it and filters can address it.
 
     Raises:
-        InvalidInputError: names the place of what is wrong.
+        InvalidInputError: names the invalid place.
     """
     budget = _Budget()
     for key, value in metadata.items():
@@ -30,7 +30,7 @@ def fitted_metadata(metadata: Mapping[str, JsonValue], types: FieldTypes) -> dic
     """Convert the values of declared fields to their stored type; keep other values.
 
     Raises:
-        InvalidInputError: names each field whose value is of another type, and what was expected.
+        InvalidInputError: names each field with a value of another type, and the expected type.
     """
     kept = dict(metadata)
     problems: list[FieldError] = []

@@ -1,11 +1,11 @@
-"""Declares the types of metadata's fields, and keeps the promise that every document's values fit them.
+"""Declarations of metadata fields' types, and the guarantee that every document's values match them.
 
 Writers read the declaration, check their metadata against it, commit, and read it again. A declaration is written
-between two passes over the documents. So whichever comes last sees the other: a document that was committed before the
-second pass is seen by it, and the writer of one committed later finds that the declaration has changed, and fits its
-own document. Nothing is locked, and no upload waits for another.
+between two passes over the documents. So the later of the two always sees the other: the second pass sees a document
+committed before it, and the writer of one committed later finds the declaration changed, and converts its
+own document. There are no locks, and no upload waits for another.
 
-What would be left by a writer that dies between its commit and its second look, the next declaration mends.
+The next declaration repairs the document of a writer that died between its commit and its second read.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -38,14 +38,14 @@ from analytiq.storage.transactions import run_in_transaction
 log = structlog.get_logger(__name__)
 
 MOST_NAMED = 20
-"""Documents that a refusal names."""
+"""Most documents named in a refusal."""
 BATCH = 200
-"""Documents that one transaction rewrites."""
+"""Documents rewritten in one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredFields:
-    """An organization's declaration as it was at some moment; `revision` tells whether it has changed since."""
+    """An organization's declaration at one point in time; `revision` shows whether it has changed since."""
 
     types: FieldTypes
     revision: int
@@ -62,20 +62,20 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class Refit:
-    """The changes of one document's metadata: converted values, and names of values that do not fit."""
+    """Changes to one document's metadata: converted values, and names of values of another type."""
 
     rewritten: Mapping[str, JsonValue]
     misfits: Mapping[str, str]
-    """Name → why."""
+    """Name → reason."""
 
     @property
     def is_needed(self) -> bool:
-        """Return True if anything must be changed."""
+        """Return True if the document needs a change."""
         return bool(self.rewritten or self.misfits)
 
 
 def plan_refit(metadata: Mapping[str, JsonValue], types: FieldTypes) -> Refit:
-    """Decide what has to be done, so that the metadata fits the types."""
+    """Decide the changes that make the metadata match the types."""
     rewritten: dict[str, JsonValue] = {}
     misfits: dict[str, str] = {}
     for name in metadata.keys() & types.keys():
@@ -114,16 +114,16 @@ class MetadataFields:
     async def fitted(
         self, organization_id: str, metadata: Mapping[str, JsonValue]
     ) -> tuple[dict[str, JsonValue], DeclaredFields]:
-        """Metadata as it is to be written, and the declaration by which: see `settle`.
+        """Return the metadata in stored form, with the declaration used for it: see `settle`.
 
         Raises:
-            InvalidInputError: names each field whose value is of another type.
+            InvalidInputError: names each field with a value of another type.
         """
         declared = await self.of(organization_id)
         return fitted_metadata(metadata, declared.types), declared
 
     async def settle(self, document: Document, declared: DeclaredFields) -> Document:
-        """Look, after a document was written, whether the declaration has changed since; returns it as it is then."""
+        """Apply a declaration that has changed since the document was written; return the document as it is then."""
         now = await self.of(document.organization_id)
         if now.revision == declared.revision or not plan_refit(document.metadata, now.types).is_needed:
             return document
@@ -135,11 +135,11 @@ class MetadataFields:
     ) -> Declaration:
         """Declare exactly these fields, and convert the stored values.
 
-        Fields that are no longer among them are as if they had never been declared; their values stay.
+        Other fields become undeclared; their values stay.
 
         Raises:
-            InvalidInputError: a name is none; or values do not fit, and `on_misfit` is to refuse: it names documents.
-            ConflictError: somebody else declares at the same moment.
+            InvalidInputError: a name is invalid; or values do not fit and `on_misfit` is to refuse: names documents.
+            ConflictError: another declaration is being made.
         """
         validate_names(types)
         before = await self.of(organization_id)
@@ -188,7 +188,7 @@ class MetadataFields:
     async def _refit(
         self, organization_id: str, document_ids: Sequence[str], declared: DeclaredFields
     ) -> tuple[int, int]:
-        """Bring the documents in line, unless another declaration has come since; how many documents and removals."""
+        """Convert the documents, unless a newer declaration exists; count the documents and the removed values."""
 
         async def commit(session: Session) -> tuple[int, int]:
             organization = await self._organizations.get(organization_id, session=session)
@@ -214,7 +214,7 @@ class MetadataFields:
 
 
 def validate_names(types: FieldTypes) -> None:
-    """Refuse names that no filter could say.
+    """Refuse names that filters cannot express.
 
     Raises:
         InvalidInputError: names them.

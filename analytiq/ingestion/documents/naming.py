@@ -1,4 +1,4 @@
-"""Names of documents, and what makes two uploads the same document."""
+"""Names of documents, and the identity of equal uploads."""
 
 import hashlib
 import re
@@ -7,11 +7,11 @@ import unicodedata
 from analytiq.errors import InvalidInputError
 
 LONGEST_NAME = 255
-"""Characters of one name: of a file, or of a folder on its path."""
+"""Most characters of a file's or folder's name."""
 LONGEST_PATH = 1024
 LONGEST_ORIGIN = 1024
 DIRECTION_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""They turn the writing around, so that `report\\u202efdp.exe` looks like a PDF; Arabic and Hebrew names need none."""
+"""They reverse the text, so that `report\\u202efdp.exe` looks like a PDF; Arabic and Hebrew names need none."""
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 
@@ -20,7 +20,7 @@ def validated_name(name: str, *, field: str = "document_name") -> str:
     """Validate and normalize a document name.
 
     Raises:
-        InvalidInputError: empty, too long, or with characters that control where or in which direction it is written.
+        InvalidInputError: empty, too long, or with characters that control position or direction of text.
     """
     kept = unicodedata.normalize("NFC", name).strip()
     if not kept:
@@ -33,12 +33,12 @@ def validated_name(name: str, *, field: str = "document_name") -> str:
 
 
 def validated_path(path: str, *, field: str = "path") -> str:
-    """Validate and normalize a document's path below a folder; it is the document's name.
+    """Validate and normalize a document's path below a folder, which is the document's name.
 
     Forward slashes, NFC, no empty segment and no `.`; a name without folders is a path too.
 
     Raises:
-        InvalidInputError: it is absolute, leads out by `..`, is too long, or a segment is no name.
+        InvalidInputError: it is absolute, escapes by `..`, is too long, or contains an invalid segment.
     """
     segments = unicodedata.normalize("NFC", path.replace("\\", "/")).split("/")
     segments[-1] = segments[-1].strip()
@@ -56,10 +56,10 @@ def validated_path(path: str, *, field: str = "path") -> str:
 
 
 def validated_folder(folder: str, *, field: str = "folder") -> str:
-    """Normalize the path of a folder, as `validated_path` does; a slash at its end is dropped.
+    """Normalize the path of a folder, as `validated_path` does; drop a trailing slash.
 
     Raises:
-        InvalidInputError: it is no path of a folder.
+        InvalidInputError: it is not a path of a folder.
     """
     kept = validated_path(f"{folder}/x", field=field).removesuffix("/x")
     if kept == "x":
@@ -68,10 +68,10 @@ def validated_folder(folder: str, *, field: str = "folder") -> str:
 
 
 def validated_origin(origin: str, *, field: str = "origin") -> str:
-    """Validate the name of the directory, and of its machine, that a document is ingested from.
+    """Validate the name of the directory, with its machine, that documents are ingested from.
 
     Raises:
-        InvalidInputError: it is empty, too long, or holds control characters.
+        InvalidInputError: it is empty, too long, or contains control characters.
     """
     if not 1 <= len(origin) <= LONGEST_ORIGIN:
         raise InvalidInputError.of_field(field, f"Must have 1 to {LONGEST_ORIGIN} characters.")
@@ -81,10 +81,10 @@ def validated_origin(origin: str, *, field: str = "origin") -> str:
 
 
 def last_component(name: str) -> str:
-    """Return the last part of a name that may hold folders of any system, as browsers' and others' clients send them.
+    """Return the last part of a name that may contain folders in any system's notation, as clients send them.
 
     Raises:
-        InvalidInputError: nothing is left of it but a dot or two.
+        InvalidInputError: nothing but a dot or two remains.
     """
     last = re.split(r"[/\\]", name)[-1].strip()
     if last in (".", ".."):
@@ -98,7 +98,7 @@ def file_name_of(document_name: str) -> str:
 
 
 def _validated_folder(folder: str, field: str) -> str:
-    """Keep the outer spaces of a folder's name: "a" and "a " are two folders."""
+    """Validate a folder's name; keep outer spaces, since "a" and "a " are two folders."""
     validated_name(folder, field=field)
     if len(folder) > LONGEST_NAME:
         raise InvalidInputError.of_field(field, f"Longer than {LONGEST_NAME} characters.")
@@ -111,9 +111,9 @@ def is_control(character: str) -> bool:
 
 
 def identity_of(document_name: str, sha256: str, *, copy_of: str | None = None) -> str:
-    """Return the key under which the same bytes with the same name are one document.
+    """Return the key by which uploads of the same bytes under the same name are one document.
 
-    `copy_of`: the id of a document that was deliberately made a second time (`on_duplicate: create`).
+    `copy_of`: the id of a deliberate second copy (`on_duplicate: create`).
     """
     parts = [document_name, sha256] if copy_of is None else [document_name, sha256, copy_of]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()

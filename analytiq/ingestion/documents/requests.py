@@ -3,11 +3,11 @@
 from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
 
 HEAVY_BYTES = 5 * 1024 * 1024
-"""A file above this takes seconds to minutes to read, where most take milliseconds. Pages are not known beforehand."""
+"""Extraction of larger files takes seconds to minutes, of most files milliseconds. The page count is unknown."""
 
 
 def extract_request(organization_id: str, document_id: str, *, byte_size: int = 0) -> JobRequest:
-    """Return the job that extracts the document's file; a size of 0 bytes means unknown or irrelevant."""
+    """Return the job that extracts the document's file; 0 bytes: unknown or irrelevant."""
     return JobRequest(
         kind=JobKind.EXTRACT,
         organization_id=organization_id,
@@ -18,7 +18,7 @@ def extract_request(organization_id: str, document_id: str, *, byte_size: int = 
 
 
 def clean_request(organization_id: str, document_id: str) -> JobRequest:
-    """Delete the files and texts that the document's row no longer names."""
+    """Return the job that deletes the files and texts that the document's row no longer refers to."""
     return JobRequest(
         kind=JobKind.CLEAN_DOCUMENT,
         organization_id=organization_id,

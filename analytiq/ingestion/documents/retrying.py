@@ -1,4 +1,4 @@
-"""Retries failed documents: reads their files again and replays their dead jobs."""
+"""Retries failed documents: extracts their files again and replays their failed jobs."""
 
 from dataclasses import dataclass, replace
 
@@ -19,13 +19,13 @@ from analytiq.storage.transactions import run_in_transaction
 log = structlog.get_logger(__name__)
 
 DOCUMENTS_AT_ONCE = 100
-"""Documents in one transaction: about 0.1 s, and a conflict with one of them repeats it."""
+"""Documents in one transaction: about 0.1 s; a conflict with one of them repeats it."""
 _REPLAYED = (JobKind.EXTRACT, JobKind.MEMBERSHIP_DOCUMENT, JobKind.SYNC)
 
 
 @dataclass(frozen=True, slots=True)
 class RetryQuery:
-    """Failed documents to retry; None does not narrow."""
+    """Failed documents to retry; None does not filter."""
 
     error_code: str | None = None
     kb_id: str | None = None
@@ -47,7 +47,7 @@ class DocumentRetrying:
         self._jobs = jobs
 
     async def retry(self, organization_id: str, query: RetryQuery, *, request_id: str | None = None) -> int:
-        """Read failed documents again and replay the dead jobs of others; return how many there were.
+        """Extract failed documents again and replay the failed jobs of others; return the number of documents.
 
         Raises:
             NotFoundError: the organization has no such knowledge base.
@@ -77,7 +77,7 @@ class DocumentRetrying:
         return knowledge_base.tag_ids
 
     async def _retry_batch(self, organization_id: str, query: DocumentQuery, request_id: str | None) -> list[Document]:
-        """Let the next batch wait for extraction again; a document that waits no longer matches the query."""
+        """Queue the next batch for extraction; its documents no longer match the query."""
 
         async def commit(session: Session) -> list[Document]:
             batch = await self._batches.next_of(

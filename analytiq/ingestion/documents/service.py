@@ -23,7 +23,7 @@ from analytiq.storage.transactions import run_in_transaction
 
 @dataclass(frozen=True, slots=True)
 class TextPage:
-    """A page's text with its place in the whole."""
+    """A page's text with its offset in the whole."""
 
     span: PageSpan
     text: str
@@ -51,7 +51,7 @@ class Documents:
     async def page(
         self, organization_id: str, query: DocumentQuery, *, skip: int, limit: int
     ) -> tuple[list[Document], int]:
-        """Return a page of documents, and how many match."""
+        """Return a page of documents, and the number of matches."""
         return await self._documents.page(organization_id, query, skip=skip, limit=limit)
 
     async def change(
@@ -67,7 +67,7 @@ class Documents:
         """Change name, tags (known to exist) or metadata; leaving a knowledge base takes effect at once.
 
         Raises:
-            InvalidInputError: the metadata cannot be kept, or a declared field has a value of another type.
+            InvalidInputError: the metadata is not storable, or a declared field has a value of another type.
             ConflictError: another document has the new name and the same bytes.
         """
         document = await self.get(organization_id, document_id)
@@ -106,7 +106,7 @@ class Documents:
         return changed if declared is None else await self._metadata_fields.settle(changed, declared)
 
     async def delete(self, organization_id: str, document_id: str, *, request_id: str | None = None) -> None:
-        """Delete it: no search finds it from now on; vectors, text and file follow within seconds."""
+        """Delete it: no search finds it from now on; vectors, text and file are removed within seconds."""
 
         async def commit(session: Session) -> None:
             deleted = await self._documents.delete(session, organization_id, document_id)
@@ -125,7 +125,7 @@ class Documents:
         await run_in_transaction(self._connection, commit)
 
     async def extract_again(self, organization_id: str, document_id: str, *, request_id: str | None = None) -> Document:
-        """Read the file once more; the present text is served until the new one is ready."""
+        """Extract the file again; the present text stays current until the new one is ready."""
 
         async def commit(session: Session) -> Document:
             changes = {"state": DocumentState.UPLOADED.value, "error": None}
@@ -139,7 +139,7 @@ class Documents:
         return await run_in_transaction(self._connection, commit)
 
     async def original(self, organization_id: str, document_id: str) -> tuple[Document, AsyncIterator[bytes]]:
-        """Return the document and the bytes that were uploaded."""
+        """Return the document and its uploaded bytes."""
         document = await self.get(organization_id, document_id)
         return document, self._files.read(organization_id, document.file_id)
 
@@ -163,7 +163,7 @@ class Documents:
         return document, pages, len(spans)
 
     async def whole_text(self, organization_id: str, document_id: str) -> tuple[Document, AsyncIterator[str]]:
-        """Return the document and its whole text, in pieces; all of them of one version.
+        """Return the document and its whole text, in pieces of one version.
 
         Raises:
             ConflictError: there is no text yet, or extraction failed.
@@ -184,5 +184,5 @@ def _text_id_of(document: Document) -> str:
 
 
 def unknown_document(document_id: str) -> NotFoundError:
-    """No document of the organization has this id."""
+    """Return the error for an unknown document."""
     return NotFoundError(f"No document has the id {document_id!r}.")

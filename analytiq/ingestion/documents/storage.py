@@ -1,7 +1,7 @@
 """The storage quota: checked before an upload, during it, and when it becomes a document.
 
-Only the last is exact, since it is part of the transaction that makes the document; the others save people the wait
-for an upload that cannot end well. An operator sets the quota (`analytiq storage set`): decision 0023.
+Only the last check is exact, since it is part of the transaction that creates the document; the others end a hopeless
+upload early. An operator sets the quota (`analytiq storage set`): decision 0023.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ from analytiq.storage.session import Session
 log = structlog.get_logger(__name__)
 
 STORAGE_CODE = "storage_quota_exceeded"
-"""The code of the error that a file meets where there is no room for it."""
+"""The error code for a file that exceeds the quota."""
 
 
 class Storage:
-    """The quotas of organizations, as uploads and deletions meet them."""
+    """Quotas of organizations, for uploads and deletions."""
 
     def __init__(self, accounts: StorageAccountRepository, documents: DocumentRepository) -> None:
         self._accounts = accounts
@@ -33,7 +33,7 @@ class Storage:
         self._bounded: set[str] = set()
 
     async def account(self, organization_id: str) -> StorageAccount:
-        """Quota and use; where there is no quota, what is used is counted now."""
+        """Return quota and usage; without a quota, count the usage now."""
         account = await self._accounts.get(organization_id)
         if account is not None:
             return account
@@ -44,10 +44,10 @@ class Storage:
     ) -> AsyncIterator[bytes]:
         """Pass the bytes through while the organization has room for them.
 
-        A file of a name that is there already may take its document's place, so it may be larger by as much.
+        A file with an existing name may replace that document, so that document's size counts as free.
 
         Raises:
-            QuotaExceededError: there is no room, for all that is known by now.
+            QuotaExceededError: there is no room, by the current estimate.
         """
         account = await self._accounts.get(organization_id)
         if account is None:
@@ -73,9 +73,9 @@ class Storage:
 
     @asynccontextmanager
     async def in_turn(self, organization_id: str) -> AsyncGenerator[None]:
-        """Around a transaction that takes room: those of one process wait for each other instead of conflicting.
+        """Serialize transactions of this process that take room, so that they wait instead of conflicting.
 
-        Only for speed, and only where a quota was seen: each conflict costs a transaction and a pause.
+        This is an optimization for organizations with a quota: each conflict costs a transaction and a pause.
         """
         if organization_id not in self._bounded:
             yield
@@ -84,10 +84,10 @@ class Storage:
             yield
 
     async def take(self, session: Session, organization_id: str, wanted: StorageAmount) -> None:
-        """Take room within the caller's transaction; less than nothing gives room back, and is never refused.
+        """Take room within the caller's transaction; a negative amount frees room and is never refused.
 
         Raises:
-            QuotaExceededError: there is not so much.
+            QuotaExceededError: there is not enough room.
         """
         if wanted == StorageAmount():
             return
@@ -111,12 +111,12 @@ class Storage:
     async def set_quota(
         self, organization_id: str, *, max_bytes: int | None, max_documents: int | None
     ) -> StorageAccount:
-        """Let the organization store so much, None: as much as it wants. For operators."""
+        """Set the organization's storage limit, None: unlimited. For operators."""
         await self._accounts.set_quota(organization_id, max_bytes=max_bytes, max_documents=max_documents)
         return await self.account(organization_id)
 
     async def recount(self, organization_id: str) -> StorageAccount:
-        """Recount the used storage, and log a difference from the noted value."""
+        """Recount the used storage, and log a difference from the recorded value."""
         excess = await self._accounts.recount(organization_id)
         if excess != StorageAmount():
             log.warning(
@@ -153,7 +153,7 @@ def _exceeded(account: StorageAccount, wanted: StorageAmount, *, is_whole: bool 
 
 
 def _size(byte_size: int) -> str:
-    """Bytes for people: 999 bytes, 1.5 MB."""
+    """Write a number of bytes for people: 999 bytes, 1.5 MB."""
     if byte_size < 1000:
         return f"{byte_size} bytes"
     size, units = byte_size / 1000, ["kB", "MB", "GB", "TB"]

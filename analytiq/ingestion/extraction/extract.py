@@ -30,7 +30,7 @@ from analytiq.telemetry.checkpoints import checkpoint
 log = structlog.get_logger(__name__)
 
 LONGEST_READ_HERE_BYTES = 256 * 1024
-"""UTF-8 text up to this length is read in this process, in about 2 ms; longer texts would hold up its other jobs."""
+"""Longest UTF-8 text read in this process, in about 2 ms; longer texts would delay its other jobs."""
 
 
 class Extraction:
@@ -48,7 +48,7 @@ class Extraction:
 
     @job(JobKind.EXTRACT)
     async def handle(self, running: RunningJob) -> None:
-        """Read the document's file and serve its text; a document that is gone leaves nothing behind."""
+        """Extract the document's file and make its text current; leave nothing behind for a deleted document."""
         organization_id, document_id = running.job.organization_id, running.job.subject.document_id
         if document_id is None:
             raise ValueError("an extraction names a document")
@@ -72,7 +72,7 @@ class Extraction:
             await self._serve(running, document, parsed, content_type)
 
     async def fail_document_of(self, job: Job, failure: Failure) -> None:
-        """Show on the document that its extraction was given up, for whatever reason."""
+        """Show on the document that its extraction has failed, for whatever reason."""
         if job.kind is not JobKind.EXTRACT or job.subject.document_id is None:
             return
         document = await self._documents.get(job.organization_id, job.subject.document_id)
@@ -186,7 +186,7 @@ class Extraction:
 
 
 def _read_here(path: Path, document: Document, hints: TypeHints) -> tuple[ParsedDocument, str] | None:
-    """Read a short text of UTF-8 that its name calls plain, with its content type; None for any other file."""
+    """Read a short UTF-8 text with a plain-text name, with its content type; return None for any other file."""
     if document.byte_size > LONGEST_READ_HERE_BYTES:
         return None
     content = path.read_bytes()
@@ -199,6 +199,6 @@ def _read_here(path: Path, document: Document, hints: TypeHints) -> tuple[Parsed
 
 
 def _suffix(document_name: str) -> str:
-    """Return the name's ending, as far as it is safe in a path: parsers look at it as a hint."""
+    """Return the name's ending, if safe in a path: parsers use it as a hint."""
     suffix = Path(document_name).suffix.lower()
     return suffix if suffix[1:].isalnum() and len(suffix) <= 10 else ""

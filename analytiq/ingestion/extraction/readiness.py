@@ -17,13 +17,13 @@ class Readiness:
     """The result of the examination."""
 
     problems: tuple[str, ...] = ()
-    """Sentences for the operator; empty where parsers are isolated and all can be imported."""
+    """Sentences for the operator; empty if parsers are isolated and importable."""
     reads_documents: bool = True
-    """False: isolation is required and a part of it is missing, so other workers are to read documents."""
+    """False if required isolation is incomplete, so that other workers must read documents."""
 
 
 async def examine_readiness(settings: ExtractionSettings) -> Readiness:
-    """Try in a child what parsers must not be able to do, import every parser, and log each problem once."""
+    """Try forbidden actions in a child, import every parser, and log each problem once."""
     isolation = isolation_of(settings)
     try:
         found = await examine(isolation)

@@ -1,6 +1,6 @@
-"""The transaction that points a pair at a generation, or takes it out.
+"""The transaction that points a pair at a generation, or removes the pair.
 
-It is of the same size for every document: 4 to 12 ms at 1,000 to 20,000 chunks.
+Its size is the same for every document: 4 to 12 ms at 1,000 to 20,000 chunks.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from analytiq.storage.transactions import run_in_transaction
 
 
 class TruthChangedError(ConflictError):
-    """The state read by the sync has changed: read again and make a new plan."""
+    """The state read by the sync has changed: read again and plan again."""
 
     code = "truth_changed"
 
@@ -52,10 +52,10 @@ class Commit:
         generation: Generation,
         current: Sequence[Generation] = (),
     ) -> None:
-        """Serve the generation instead of the one before.
+        """Make the generation current in place of the former one.
 
-        `current` are the pair's generations in that state when the job began: all are superseded, also those whose
-        entry was lost. Nobody else makes any while the lease is held.
+        `current` are the pair's generations in that state when the job began: all are superseded, also those without
+        an entry. The lease prevents others from being created.
 
         Raises:
             TruthChangedError: text, tags or existence changed since they were read; nothing was written.
@@ -79,12 +79,12 @@ class Commit:
             running.note_finished()
 
     async def take_out(self, running: RunningJob, entry: IndexEntry, current: Sequence[Generation] = ()) -> None:
-        """Remove the pair's entry; its vectors are swept at once, and those of its `current` generations.
+        """Remove the pair's entry, and sweep its vectors and those of its `current` generations at once.
 
-        A document that has become a member again is found by this very entry, so that it must not be removed then.
+        A document that has rejoined is searchable by this very entry, which must then stay.
 
         Raises:
-            TruthChangedError: the document is a member by now, or its entry names another generation.
+            TruthChangedError: the document has rejoined, or its entry names another generation.
             LeaseLostError: another worker has the job; nothing was written.
         """
 
@@ -104,7 +104,7 @@ class Commit:
             running.note_finished()
 
     async def retire(self, running: RunningJob, generations: Sequence[Generation]) -> None:
-        """Supersede generations of one pair that no entry names, and sweep them at once: no search may show them.
+        """Supersede a pair's generations without an entry, and sweep them at once: no search may show them.
 
         Raises:
             TruthChangedError: the knowledge base was deleted meanwhile.
@@ -156,7 +156,7 @@ class Commit:
     async def _advance(
         self, session: Session, kb_id: str, added: str | None, leaving: Sequence[IndexEntry | Generation]
     ) -> None:
-        """Raise the epoch: once, or for each generation that leaves, since a change names one."""
+        """Raise the epoch: once, or for each removed generation, since a change names one."""
         removed = [_generation_id(item) for item in leaving] or [None]
         for number, generation_id in enumerate(removed):
             epoch = await self._epochs.advance(
@@ -173,7 +173,7 @@ class Commit:
         *,
         delay: bool,
     ) -> None:
-        """Hand what leaves over to the sweep, and end the job: the transaction's last statements."""
+        """Enqueue the sweep of removed generations, and finish the job: the transaction's last statements."""
         for item in leaving:
             await self._generations.move(
                 item.organization_id,
@@ -214,7 +214,7 @@ def _generation_id(item: IndexEntry | Generation) -> str:
 
 
 def _leaving(before: IndexEntry | None, current: Sequence[Generation]) -> list[IndexEntry | Generation]:
-    """Return the generations that served the pair or count as current, each once."""
+    """Return the pair's served and current generations, each once."""
     named: list[IndexEntry | Generation] = [] if before is None else [before]
     return [*named, *(item for item in current if before is None or item.id != before.generation_id)]
 

@@ -13,7 +13,7 @@ from analytiq.retrieval.filters.projection import projection_of
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """Make vectors of the document's text and point the pair at them."""
+    """Create vectors of the document's text and point the pair at them."""
 
     text_id: str
     text_hash: str
@@ -21,7 +21,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Take the document out."""
+    """Remove the document from the knowledge base."""
 
     entry: IndexEntry
     reason: str
@@ -37,7 +37,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Retire:
-    """The pair is as it should be, but for generations that count as current though no entry names them."""
+    """Supersede current generations that no entry names; the pair is right otherwise."""
 
     generations: tuple[Generation, ...]
     reason: str
@@ -45,7 +45,7 @@ class Retire:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """The pair is as it should be."""
+    """Do nothing: the pair is right."""
 
     reason: str
 
@@ -56,10 +56,10 @@ def plan(
     entry: IndexEntry | None,
     current: Sequence[Generation] = (),
 ) -> Index | Remove | Project | Retire | Nothing:
-    """Decide from the truth as it was just read.
+    """Decide the action from the state just read.
 
-    `current` are the pair's generations in that state. A commit leaves one, which the entry names; there are others
-    where entries were lost or came back from a backup.
+    `current` are the pair's generations in that state. A commit leaves one, which the entry names; lost entries
+    and restored backups leave others.
     """
     if knowledge_base is None:
         return Nothing("the knowledge base is gone, and its deletion takes everything along")
@@ -82,7 +82,7 @@ def plan(
 
 
 def projection_in(knowledge_base: KnowledgeBase, document: Document) -> Projection | None:
-    """Return the document's fields that its chunks carry for the filters of a search server."""
+    """Return the document's fields to store in its chunks for filters of a search server."""
     return projection_of(document) if filters_stored_chunks(knowledge_base.vector_store) else None
 
 

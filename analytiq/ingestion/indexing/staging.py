@@ -1,4 +1,4 @@
-"""Text → chunks → embeddings → vectors of a generation that nothing points at yet."""
+"""Staging: text → chunks → embeddings → vectors of a generation that no index entry names yet."""
 
 import asyncio
 from collections.abc import Sequence
@@ -29,12 +29,12 @@ from analytiq.storage.ids import new_id
 from analytiq.telemetry.checkpoints import checkpoint
 
 STAGE_BATCH_SIZE = 500
-"""Chunks that are embedded and staged at a time."""
+"""Chunks embedded and staged at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The rows of a pair as a sync read them."""
+    """The rows of a pair as a sync has read them."""
 
     organization: Organization
     knowledge_base: KnowledgeBase
@@ -59,10 +59,10 @@ class Staging:
         self._backends = backends
 
     async def stage(self, running: RunningJob, pair: Pair, wanted: Index) -> Generation:
-        """Stage the text's vectors; returns the whole generation, still unread.
+        """Stage the text's vectors; return the complete generation, which has no readers yet.
 
         Raises:
-            TransientError: the text was replaced meanwhile, or the provider is out of reach for now.
+            TransientError: the text was replaced meanwhile, or the provider is unreachable.
             PermanentError: the provider refuses.
             ConflictError: the knowledge base was deleted meanwhile.
             LeaseLostError: another worker has the job.
@@ -103,7 +103,7 @@ class Staging:
         )
 
     def _embed_sentences(self, texts: Sequence[str]) -> Vectors:
-        """Semantic chunkers compare sentences with the local model, which costs no SPU."""
+        """Embed sentences for semantic chunkers with the local model, which costs no SPU."""
         return self._models.local.embed_texts(texts)
 
     async def _announce(self, running: RunningJob, pair: Pair, chunk_count: int) -> Generation:

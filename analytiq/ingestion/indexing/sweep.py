@@ -22,7 +22,7 @@ class Sweep:
 
     @job(JobKind.SWEEP)
     async def handle(self, running: RunningJob) -> None:
-        """Move the generation to purging, delete its vectors, then its row; a current one is left alone."""
+        """Move the generation to purging, delete its vectors, then its row; leave a current one alone."""
         job = running.job
         kb_id, generation_id = job.subject.kb_id, job.subject.generation_id
         if kb_id is None or generation_id is None:

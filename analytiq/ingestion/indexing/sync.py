@@ -1,4 +1,4 @@
-"""The job `sync(kb, document)`: reads the truth, plans, applies."""
+"""The job `sync(kb, document)`: reads the stored state, plans, applies."""
 
 from collections.abc import Sequence
 
@@ -29,11 +29,11 @@ from analytiq.tenancy.rate_limits.limits import DOCUMENTS_CODE, RateLimits
 log = structlog.get_logger(__name__)
 
 REPLANS = 5
-"""How often a sync starts anew because the truth moved under it, before the queue's backoff takes over."""
+"""Replans of a sync after concurrent changes, before the queue's backoff takes over."""
 
 
 class Sync:
-    """The handler of sync jobs: one code path for triggers that are lost, late, doubled or reordered."""
+    """The handler of sync jobs: one code path for lost, late, duplicated and reordered triggers."""
 
     def __init__(self, rows: Repositories, staging: Staging, commit: Commit, rate_limits: RateLimits) -> None:
         self._organizations = rows.organizations
@@ -49,7 +49,7 @@ class Sync:
 
     @job(JobKind.SYNC)
     async def handle(self, running: RunningJob) -> None:
-        """Make the pair as the truth says."""
+        """Bring the pair to its intended state."""
         kb_id, document_id = running.job.subject.kb_id, running.job.subject.document_id
         if kb_id is None or document_id is None:
             raise ValueError("a sync names a knowledge base and a document")
@@ -131,7 +131,7 @@ class Sync:
         )
 
     async def _sweep_left(self, running: RunningJob, kb_id: str, document_id: str) -> list[Generation]:
-        """Sweep what earlier attempts have left in staging, since only one may stage; returns what is current."""
+        """Sweep generations staged by earlier attempts, since only one may stage; return the current ones."""
         found = await self._generations.of_pair(
             running.job.organization_id, kb_id, document_id, [GenerationState.STAGING, GenerationState.CURRENT]
         )
@@ -141,7 +141,7 @@ class Sync:
         return current
 
     async def _sweep_own(self, running: RunningJob, kb_id: str, document_id: str) -> None:
-        """Sweep what this attempt has staged; a committed generation is not in staging any more."""
+        """Sweep generations staged by this attempt; a committed one is no longer in staging."""
         staged = await self._generations.of_pair(
             running.job.organization_id, kb_id, document_id, [GenerationState.STAGING]
         )

@@ -1,1 +1,1 @@
-"""The life of a knowledge base: create, change, activate, count, delete."""
+"""Knowledge bases: create, change, activate, count, delete."""

@@ -1,42 +1,42 @@
-"""From a sample of documents to all of them: pure."""
+"""Extrapolation from a sample of documents to all of them. Pure."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 CONFIDENCE = 1.96
-"""Standard errors to each side that hold the truth in 19 samples of 20."""
+"""Standard errors on each side that contain the true value in 19 of 20 samples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A sum over all documents, and how far it may be off: 0 where all were read."""
+    """A sum over all documents with its error, which is 0 if all were read."""
 
     value: float
     error: float
 
     @property
     def low(self) -> int:
-        """The least that it probably is."""
+        """The lower bound of the confidence interval."""
         return max(0, math.floor(self.value - self.error))
 
     @property
     def high(self) -> int:
-        """The most that it probably is."""
+        """The upper bound of the confidence interval."""
         return math.ceil(self.value + self.error)
 
 
 def sample_size(documents: int, characters: int, *, budget: int, most_documents: int, longest: int) -> int:
     """Return the number of documents to read: all, if they are few and short.
 
-    `budget` are the characters to read in all, `longest` those of one document.
+    `budget`: characters to read in all; `longest`: characters of one document.
     """
     mean = max(1.0, min(characters / max(1, documents), longest))
     return max(1, min(documents, most_documents, int(budget / mean)))
 
 
 def extrapolate(sample: Sequence[tuple[int, int]], *, documents: int, characters: int) -> Estimate:
-    """From (characters, count) of what was read of each document to the count of all, by the ratio of the sums.
+    """Extrapolate from (characters, count) of the documents read to the count of all, by the ratio of sums.
 
     The error is that of a ratio estimator, with the correction for a finite population, in characters; a single
     document says nothing about others, so its error is as large as its value.

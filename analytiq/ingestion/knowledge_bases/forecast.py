@@ -19,19 +19,19 @@ from analytiq.storage.repositories.forecasts import ForecastRepository, SampledT
 from analytiq.storage.repositories.texts import TextRepository
 
 CHARACTERS_READ = 2_000_000
-"""Of texts, for one forecast: cutting them takes 1 to 2 s."""
+"""Characters read for one forecast: chunking them takes 1 to 2 s."""
 CHARACTERS_READ_BY_MEANING = 60_000
-"""As above, for chunkers that compare sentences, which takes thirty times as long."""
+"""The same for chunkers that compare sentences, which takes thirty times as long."""
 DOCUMENTS_READ = 1000
 CHARACTERS_OF_ONE = 500_000
-"""Of a longer text, its beginning stands for the whole, unless all texts can be read."""
+"""Most characters read of one text: its beginning stands for the whole, unless all texts can be read."""
 READ_SECONDS = 10.0
-"""On a busy machine the budgets take longer: then what was read by now stands for all."""
+"""Time limit on a busy machine: then the documents read so far stand for all."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForecastRequest:
-    """A knowledge base as it might be made; `embedding_model` None: the organization's default."""
+    """Settings of the knowledge base to forecast; `embedding_model` None: the organization's default."""
 
     tag_ids: tuple[str, ...]
     chunker_type: str
@@ -57,10 +57,10 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The forecast as of now. Chunks that are neither cached nor an SPU occur more than once.
+    """The present forecast. Chunks that are neither cached nor an SPU occur more than once.
 
-    `token_usd` is None where the price of the model is not known. `is_cache_known` is False where nothing says how
-    long the model's vectors are, so that the cache could not be asked and all is taken to be new.
+    `token_usd` is None if the model's price is unknown. `is_cache_known` is False if the dimensions of the model's
+    vectors are unknown, so that the cache cannot be asked and every chunk counts as new.
     """
 
     embedding_model: str
@@ -95,10 +95,10 @@ class Forecasts:
         self._models = models
 
     async def forecast(self, organization: Organization, wanted: ForecastRequest) -> Forecast:
-        """Forecast the cost of the knowledge base if it were made now.
+        """Forecast the cost of the knowledge base if it were created now.
 
         Raises:
-            InvalidInputError: chunker, sizes or model are wrong, or the model's provider has no key.
+            InvalidInputError: chunker, sizes or model are invalid, or the model's provider has no key.
         """
         check_chunking(wanted.chunker_type, chunk_size=wanted.chunk_size, chunk_overlap=wanted.chunk_overlap)
         model = wanted.embedding_model or await self._models.default_model()
@@ -167,7 +167,7 @@ class _Plan:
 
 
 class _Reading:
-    """Cuts documents as indexing would, and asks the cache for each text once."""
+    """Cuts documents as indexing would, and looks each text up in the cache once."""
 
     def __init__(
         self, texts: TextRepository, cache: EmbeddingCacheRepository, local: LocalEmbedder, plan: _Plan
@@ -181,7 +181,7 @@ class _Reading:
     async def read(self, place: SampledText, *, characters: int, needs_whole_chunks: bool) -> Sampled | None:
         """Count the chunks of the beginning of a text, or of all of it.
 
-        None where it was replaced a moment ago, or where so little of it is read that no chunk is whole.
+        Return None if it was just replaced, or the part read contains no complete chunk.
         """
         try:
             text = await self._texts.read_range(

@@ -1,4 +1,4 @@
-"""The jobs of a knowledge base as a whole: membership, activation, statistics, dropping."""
+"""Jobs of a whole knowledge base: membership, activation, statistics, dropping."""
 
 import asyncio
 
@@ -18,11 +18,11 @@ from analytiq.tenancy.rate_limits.limits import RateLimits
 log = structlog.get_logger(__name__)
 
 SETTLE_SECONDS = 0.5
-"""Counting a knowledge base reads its whole index once: not after each of 100,000 documents."""
+"""Counting a knowledge base reads its whole index, so this is not done after each of 100,000 documents."""
 
 
 class KnowledgeBaseLifeCycle:
-    """Handlers of the jobs about knowledge bases, and what follows each job."""
+    """Handlers of the jobs of knowledge bases, and the follow-up of each job."""
 
     def __init__(self, rows: Repositories, membership: Membership, rate_limits: RateLimits, backends: Backends) -> None:
         self._membership = membership
@@ -41,7 +41,7 @@ class KnowledgeBaseLifeCycle:
 
     @job(JobKind.MEMBERSHIP_DOCUMENT)
     async def handle_document_membership(self, running: RunningJob) -> None:
-        """Enqueue a sync of each pair that a changed document touches."""
+        """Enqueue a sync of each pair affected by a changed document."""
         job = running.job
         if job.subject.document_id is None:
             raise ValueError("a document's membership names the document")
@@ -51,7 +51,7 @@ class KnowledgeBaseLifeCycle:
 
     @job(JobKind.MEMBERSHIP_KB)
     async def handle_kb_membership(self, running: RunningJob) -> None:
-        """Enqueue a sync of each pair that a changed knowledge base touches."""
+        """Enqueue a sync of each pair affected by a changed knowledge base."""
         job = running.job
         if job.subject.kb_id is None:
             raise ValueError("a knowledge base's membership names the knowledge base")
@@ -66,7 +66,7 @@ class KnowledgeBaseLifeCycle:
 
     @job(JobKind.DROP_KB)
     async def handle_drop(self, running: RunningJob) -> None:
-        """Remove everything of a deleted knowledge base, its row last, so that a crash is made up for."""
+        """Delete the data of a deleted knowledge base, its row last, so that a retry resumes after a crash."""
         job = running.job
         if job.subject.kb_id is None:
             raise ValueError("a drop names the knowledge base")
@@ -91,12 +91,12 @@ class KnowledgeBaseLifeCycle:
 
     @follows(JobKind.DROP_KB)
     async def forget_dropped(self, running: RunningJob) -> None:
-        """Drop what this process holds of the deleted knowledge base."""
+        """Release this process's memory and files of the deleted knowledge base."""
         if running.job.subject.kb_id is not None:
             self._backends.forget(running.job.subject.kb_id)
 
     async def after_job(self, job: Job) -> None:
-        """Note that an attempt at a knowledge base's job has ended; `settle_continuously` does what follows."""
+        """Note the end of an attempt of a knowledge base's job, for `settle_continuously`."""
         if job.subject.kb_id is not None and job.kind in (JobKind.SYNC, JobKind.MEMBERSHIP_KB):
             self._unsettled[job.subject.kb_id] = job.organization_id
             self._has_unsettled.set()
@@ -112,10 +112,10 @@ class KnowledgeBaseLifeCycle:
             await asyncio.sleep(SETTLE_SECONDS)
 
     async def settle_noted(self) -> None:
-        """Settle every knowledge base that `after_job` has noted.
+        """Settle every knowledge base noted by `after_job`.
 
-        Those stay noted that the database did not answer for. One that fails by itself is told and left to the
-        reconciler: it would fail again, and hold up all others.
+        A knowledge base stays noted if the database did not answer. One that fails otherwise is logged and left to the
+        reconciler: it would fail again, and delay all others.
         """
         self._has_unsettled.clear()
         while self._unsettled:
@@ -130,10 +130,10 @@ class KnowledgeBaseLifeCycle:
                 log.exception("knowledge_bases.not_settled", kb_id=kb_id)
 
     async def settle(self, organization_id: str, kb_id: str) -> bool:
-        """Bring status and counts up to date; True where anything was written.
+        """Update status and counts; return True if anything was written.
 
         It becomes active once every sync of the first indexing was tried: a document whose provider is down waits for
-        hours, which it shows itself (`documents.indexing_state`), and holds the others up no longer.
+        hours, shows that in its own state (`documents.indexing_state`), and does not delay the others.
         """
         knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
         if knowledge_base is None:
@@ -152,7 +152,7 @@ class KnowledgeBaseLifeCycle:
         return is_counted
 
     async def status_of(self, knowledge_base: KnowledgeBase) -> KnowledgeBaseStatus:
-        """Return the status; an active knowledge base stays active, whatever happens to its documents."""
+        """Return the status; an active knowledge base stays active, whatever the state of its documents."""
         organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
         if knowledge_base.status is KnowledgeBaseStatus.ACTIVE:
             return KnowledgeBaseStatus.ACTIVE

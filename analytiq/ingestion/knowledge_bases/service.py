@@ -1,4 +1,4 @@
-"""Knowledge bases: create, read, change, delete (seed: "API Design")."""
+"""Knowledge bases: create, read, change, delete."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from analytiq.telemetry.checkpoints import checkpoint
 
 @dataclass(frozen=True, slots=True)
 class NewKnowledgeBase:
-    """The settings of a new knowledge base; its `tag_ids` exist. `embedding_model` None: the default model."""
+    """Settings of a new knowledge base; its `tag_ids` exist. `embedding_model` None: the default model."""
 
     name: str
     description: str
@@ -51,7 +51,7 @@ class IndexedDocument:
 
 @dataclass(frozen=True, slots=True)
 class ListedChunk:
-    """A chunk that is indexed now, with the name of its document."""
+    """A currently indexed chunk, with the name of its document."""
 
     passage: Passage
     document_name: str
@@ -89,10 +89,10 @@ class KnowledgeBases:
     async def create(
         self, organization: Organization, wanted: NewKnowledgeBase, *, request_id: str | None = None
     ) -> KnowledgeBase:
-        """Make a knowledge base; its documents are indexed by jobs.
+        """Create a knowledge base; jobs index its documents.
 
         Raises:
-            InvalidInputError: chunker, sizes or model are wrong, or the model's provider has no key.
+            InvalidInputError: chunker, sizes or model are invalid, or the model's provider has no key.
             TransientError: the model's provider cannot be reached to detect the dimensions.
             ConflictError: another knowledge base has the name, or MongoDB's search server refuses another index.
         """
@@ -140,7 +140,7 @@ class KnowledgeBases:
         return knowledge_base
 
     async def get(self, organization_id: str, kb_id: str) -> KnowledgeBase:
-        """Return the knowledge base, its counts as they are at this moment."""
+        """Return the knowledge base with its present counts."""
         knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
         if knowledge_base is None:
             raise unknown_knowledge_base(kb_id)
@@ -150,13 +150,13 @@ class KnowledgeBases:
     async def page(
         self, organization_id: str, *, skip: int, limit: int, name_search: str | None
     ) -> tuple[list[KnowledgeBase], int]:
-        """Return a page of knowledge bases with the counts last written, and the total count."""
+        """Return a page of knowledge bases with the counts last stored, and the total count."""
         return await self._knowledge_bases.page(organization_id, skip=skip, limit=limit, name_search=name_search)
 
     async def standings_of(
         self, organization_id: str, knowledge_bases: Sequence[KnowledgeBase]
     ) -> list[StandingKnowledgeBase]:
-        """Return what is searchable, in progress and failed in each knowledge base, in order."""
+        """Return the searchable, waiting and failed counts of each knowledge base, in order."""
         return await self._standings.of(organization_id, knowledge_bases)
 
     async def change(
@@ -169,7 +169,7 @@ class KnowledgeBases:
     ) -> KnowledgeBase:
         """Change name, description, tag_ids (known to exist) or coalesce_neighbors.
 
-        Documents that lose their last shared tag are not found from now on; new ones follow by jobs.
+        Documents that lose their last shared tag are no longer found; jobs index new ones.
 
         Raises:
             ConflictError: another knowledge base has the new name.
@@ -191,7 +191,7 @@ class KnowledgeBases:
     async def delete(
         self, organization_id: str, kb_id: str, *, on_use: OnUse = OnUse.REFUSE, request_id: str | None = None
     ) -> None:
-        """Delete it: nothing is found in it from now on; its collection and rows follow within seconds.
+        """Delete it: searches fail from now on; its collection and rows are removed within seconds.
 
         Raises:
             ConflictError: prompts search in it, and `on_use` is to refuse; names them.
@@ -209,9 +209,9 @@ class KnowledgeBases:
     async def documents(
         self, organization_id: str, kb_id: str, *, skip: int, limit: int
     ) -> tuple[list[IndexedDocument], int]:
-        """Return a page of the documents that are indexed, latest first, and the total count.
+        """Return a page of the indexed documents, latest first, and the total count.
 
-        One that was deleted a moment ago, whose entry is still to be removed, is left out of the page.
+        A document deleted a moment ago, whose entry still exists, is left out of the page.
         """
         if await self._knowledge_bases.get(organization_id, kb_id) is None:
             raise unknown_knowledge_base(kb_id)
@@ -229,15 +229,15 @@ class KnowledgeBases:
         ], total
 
     async def names(self, organization_id: str, kb_ids: Collection[str]) -> dict[str, str]:
-        """Knowledge base's id → its name, of those that are there."""
+        """Return the names by id of existing knowledge bases."""
         return await self._knowledge_bases.names(organization_id, kb_ids) if kb_ids else {}
 
     async def chunks(
         self, organization_id: str, kb_id: str, *, document_id: str | None, skip: int, limit: int
     ) -> tuple[list[ListedChunk], int]:
-        """Return a page of the chunks that are indexed now, by document and number, and the total count.
+        """Return a page of currently indexed chunks, by document and number, and the total count.
 
-        A document that is not in the knowledge base has none.
+        A document outside of the knowledge base has none.
         """
         if await self._knowledge_bases.get(organization_id, kb_id) is None:
             raise unknown_knowledge_base(kb_id)
@@ -251,7 +251,7 @@ class KnowledgeBases:
 
 
 def drop_request(organization_id: str, kb_id: str) -> JobRequest:
-    """Return the job that removes what a deleted knowledge base had."""
+    """Return the job that removes the data of a deleted knowledge base."""
     return JobRequest(
         kind=JobKind.DROP_KB,
         organization_id=organization_id,
@@ -261,5 +261,5 @@ def drop_request(organization_id: str, kb_id: str) -> JobRequest:
 
 
 def unknown_knowledge_base(kb_id: str) -> NotFoundError:
-    """No knowledge base of the organization has this id."""
+    """Return the error for an unknown knowledge base."""
     return NotFoundError(f"No knowledge base has the id {kb_id!r}.")

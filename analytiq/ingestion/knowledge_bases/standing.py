@@ -1,4 +1,4 @@
-"""The standing of a knowledge base: what is searchable in it, what is in progress, and what failed."""
+"""The standing of a knowledge base: its searchable, waiting and failed documents."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from analytiq.storage.repositories.kb_work import KnowledgeBaseWork
 class KnowledgeBaseHealth(StrEnum):
     """The health of a knowledge base: the searchability of its documents.
 
-    `complete`: every one is. `indexing`: some are in progress, none has failed. `incomplete`: some failed.
+    `complete`: every one is searchable. `indexing`: some are in progress, none has failed. `incomplete`: some failed.
     `failed`: all failed, or the knowledge base itself did.
     """
 
@@ -33,7 +33,7 @@ class StandingKnowledgeBase:
 
     @property
     def waiting_document_count(self) -> int:
-        """Documents to be read, and documents whose index is to be brought up to date."""
+        """The number of documents to be extracted, and of documents whose index is to be updated."""
         return self.members.unread + self.work.unfinished_syncs
 
     @property
@@ -59,7 +59,7 @@ class KnowledgeBaseStandings:
         self._work = rows.kb_work
 
     async def of(self, organization_id: str, knowledge_bases: Sequence[KnowledgeBase]) -> list[StandingKnowledgeBase]:
-        """Return the standing of each, in order; a few queries however many there are."""
+        """Return the standing of each, in order; with a fixed number of queries."""
         members = await self._counts.of_knowledge_bases(organization_id, knowledge_bases)
         work = await self._work.of(organization_id, [item.id for item in knowledge_bases])
         return [

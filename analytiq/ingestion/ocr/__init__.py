@@ -1,1 +1,1 @@
-"""OCR engines: from the image of a page to its text."""
+"""OCR engines, which read the image of a page as text."""

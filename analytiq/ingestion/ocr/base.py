@@ -10,7 +10,7 @@ from analytiq.models.boxes import PlacedText
 
 @dataclass(frozen=True, slots=True)
 class GreyImage:
-    """A page as rows of 8-bit grey, white 255, top row first; `pixels` holds `width * height` bytes."""
+    """A page as rows of 8-bit grey, white 255, top row first; `pixels` has `width * height` bytes."""
 
     pixels: bytes
     width: int
@@ -25,19 +25,19 @@ class RecognizedText:
     text: str
     confidence: int
     words: tuple[PlacedText, ...] = ()
-    """In the order of the text; only where they were asked for."""
+    """In the order of the text; only if requested."""
 
 
 class OcrEngine(Protocol):
-    """Reads images of pages; made and used in the child process that parses one document."""
+    """Reads images of pages; created and used in the child process that parses one document."""
 
     languages: tuple[str, ...]
-    """The wished-for languages whose data is installed."""
+    """The requested languages whose data is installed."""
     missing_data: str | None
-    """A sentence that names what to install, where some wished-for language has no data."""
+    """A sentence that names the packages to install, if a requested language has no data."""
 
     def recognize(self, image: GreyImage, *, with_words: bool = False) -> RecognizedText:
-        """Read one page, upright or turned by a quarter; only where `languages` is not empty."""
+        """Read one page, upright or rotated by a quarter turn; only if `languages` is not empty."""
         ...
 
     def close(self) -> None:
@@ -46,8 +46,8 @@ class OcrEngine(Protocol):
 
 
 class OcrEngineFactory(Protocol):
-    """An engine's class, as `analytiq.ingestion.ocr.registry` finds it."""
+    """An engine's class, as `analytiq.ingestion.ocr.registry` returns it."""
 
     def __call__(self, languages: Sequence[str], *, data_dir: Path | None) -> OcrEngine:
-        """Make an engine for `languages`; missing data is reported by the engine, never raised."""
+        """Create an engine for `languages`; the engine reports missing data instead of raising an error."""
         ...

@@ -1,4 +1,4 @@
-"""Finds an OCR engine by its name: built in, or from the entry point group `analytiq.ocr_engines`."""
+"""OCR engines by name: built in, or from the entry point group `analytiq.ocr_engines`."""
 
 from importlib.metadata import EntryPoint, entry_points
 from typing import cast
@@ -12,10 +12,10 @@ BUILT_IN_ENGINES = (EntryPoint("tesseract", "analytiq.ingestion.ocr.tesseract:Te
 
 
 def load_engine(name: str) -> OcrEngineFactory:
-    """Return the class of the engine `name`, imported now.
+    """Import and return the class of the engine `name`.
 
     Raises:
-        InvalidInputError: no engine has that name; the message lists those that exist.
+        InvalidInputError: no engine has that name; the message lists the known ones.
     """
     for built_in in BUILT_IN_ENGINES:
         if built_in.name == name:

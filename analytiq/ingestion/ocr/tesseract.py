@@ -18,10 +18,10 @@ from analytiq.ingestion.ocr.language_data import debian_data_dir
 from analytiq.models.boxes import Box, PlacedText
 
 TURNED_PAGE_CONFIDENCE = 50
-"""Below it a page is read at quarter turns too: pages lying on their side scored 32, upright ones 69 up."""
+"""Below this confidence a page is also read at quarter turns: pages on their side scored 32, upright ones 69 up."""
 
 _IDEOGRAPH = "[\u3001-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef]"
-"""Han, kana and their punctuation; not Hangul, which is written with blanks."""
+"""Han, kana and their punctuation; not Hangul, which uses spaces."""
 _BLANK_BETWEEN_IDEOGRAPHS = re.compile(f"(?<={_IDEOGRAPH}) +(?={_IDEOGRAPH})")
 
 WORD_LEVEL = "5"
@@ -31,17 +31,17 @@ QUARTER_TURNS = (Image.Transpose.ROTATE_90, Image.Transpose.ROTATE_180, Image.Tr
 
 
 def debian_packages(languages: Sequence[str]) -> str:
-    """Return the names of the Debian packages that carry the data of `languages`, joined by spaces."""
+    """Return the names of the Debian packages with the data of `languages`, joined by spaces."""
     return " ".join(f"tesseract-ocr-{language.replace('_', '-').lower()}" for language in languages)
 
 
 def join_ideographs(text: str) -> str:
-    """Drop the blanks that Tesseract puts between Chinese and Japanese characters, where no writer has any."""
+    """Drop the spaces that Tesseract puts between Chinese and Japanese characters, which have none in writing."""
     return _BLANK_BETWEEN_IDEOGRAPHS.sub("", text)
 
 
 class TesseractEngine:
-    """One loaded set of languages; the model is loaded at the first page that needs it."""
+    """A loaded set of languages; the model is loaded at the first page that needs it."""
 
     def __init__(self, languages: Sequence[str], *, data_dir: Path | None) -> None:
         self._data_dir = data_dir or debian_data_dir()
@@ -67,7 +67,7 @@ class TesseractEngine:
         return self._api
 
     def recognize(self, image: GreyImage, *, with_words: bool = False) -> RecognizedText:
-        """Read a page; one that scores badly is read at the other quarter turns too, the best counts."""
+        """Read a page; if its confidence is low, also at the other quarter turns, and keep the best."""
         best = self._read(image, with_words=with_words)
         if best.confidence >= TURNED_PAGE_CONFIDENCE:
             return best
@@ -103,7 +103,7 @@ class TesseractEngine:
 
 
 def _words_of(table: str, image: GreyImage) -> Iterator[PlacedText]:
-    """Words from Tesseract's table: a row each, of level 5, with left, top, width and height in pixels."""
+    """Yield the words of Tesseract's table: rows of level 5, with left, top, width and height in pixels."""
     for row in table.splitlines():
         cells = row.split("\t")
         if len(cells) != TABLE_COLUMNS or cells[0] != WORD_LEVEL or not cells[-1].strip():
@@ -114,7 +114,7 @@ def _words_of(table: str, image: GreyImage) -> Iterator[PlacedText]:
 
 
 def _turned_back(word: PlacedText, turn: Image.Transpose) -> PlacedText:
-    """Return the place of a word on the page as it was before the page was turned (Pillow turns against the clock)."""
+    """Return a word's box on the page before its rotation (Pillow rotates counterclockwise)."""
     box = word.box
     match turn:
         case Image.Transpose.ROTATE_90:

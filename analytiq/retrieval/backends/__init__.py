@@ -1,1 +1,1 @@
-"""Retrieval backends: where the chunks of a knowledge base are found, by vectors and by keywords."""
+"""Retrieval backends: vector and keyword indexes of knowledge bases."""

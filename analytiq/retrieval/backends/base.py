@@ -19,7 +19,7 @@ ChunkKey = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class VectorHit:
-    """A chunk near the question. `relevance` = (1 + cosine) / 2, the same in every backend."""
+    """A chunk near the question. `relevance` = (1 + cosine) / 2, in every backend."""
 
     generation_id: str
     document_id: str
@@ -29,7 +29,7 @@ class VectorHit:
 
 @dataclass(frozen=True, slots=True)
 class KeywordHit:
-    """A chunk with keywords of the question. `score`: BM25, above 0."""
+    """A chunk that contains keywords of the question. `score`: BM25, above 0."""
 
     generation_id: str
     document_id: str
@@ -41,7 +41,7 @@ class IndexReader(Protocol):
     """One knowledge base at one index version, for one search.
 
     A hit is a candidate: search checks each against `document_index` and `docs` before showing the chunk.
-    `chunk_filter` None means all. A backend in this process reads the filter's `selection`, a search server its `tree`.
+    Without `chunk_filter`, all pass. A backend in this process reads the filter's `selection`, a server its `tree`.
     """
 
     async def vector_search(self, query: Query, *, limit: int, chunk_filter: ChunkFilter | None) -> list[VectorHit]:
@@ -96,11 +96,11 @@ class RetrievalBackend(Protocol):
         ...
 
     async def write(self, knowledge_base: KnowledgeBase, owner: VectorOwner, rows: Sequence[VectorRow]) -> None:
-        """Take chunks of a staged generation, whose rows have been written; no search may find them yet."""
+        """Add chunks of a staged generation whose rows have been written; no search may find them yet."""
         ...
 
     async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, chunk_count: int) -> None:
-        """Wait until a search could find the chunks of a staged generation, so that a commit may follow.
+        """Wait until searches can find the chunks of a staged generation, so that a commit may follow.
 
         Raises:
             TransientError: the backend is too far behind.
@@ -128,7 +128,7 @@ class RetrievalBackend(Protocol):
         ...
 
     def is_building_keywords(self, kb_id: str) -> bool:
-        """Tell whether this process knows of commits that are missing from the keyword index."""
+        """Return whether this process knows of commits that are missing from the keyword index."""
         ...
 
     def forget(self, kb_id: str) -> None:
@@ -136,5 +136,5 @@ class RetrievalBackend(Protocol):
         ...
 
     async def close(self) -> None:
-        """End background work; no search follows."""
+        """End background work. No search may follow."""
         ...

@@ -1,4 +1,4 @@
-"""Feeder of this process's keyword indexes: follows commits, so that no search starts an index."""
+"""Feeder of this process's keyword indexes: it follows commits, so that no search has to build an index."""
 
 import asyncio
 
@@ -12,10 +12,10 @@ from analytiq.storage.session import DatabaseError
 log = structlog.get_logger(__name__)
 
 PAUSE_SECONDS = 0.5
-"""Between two rounds: commits that come meanwhile are followed together."""
+"""Pause between two rounds; commits made meanwhile are followed together."""
 RETRY_SECONDS = 5.0
 AT_ONCE = 2
-"""Knowledge bases followed at a time, as many as are built at a time."""
+"""Knowledge bases followed concurrently: the same number as may be built concurrently."""
 
 
 class KeywordFeeder:

@@ -34,11 +34,11 @@ _BUILT_IN = {
 
 @dataclass(frozen=True, slots=True)
 class BackendType:
-    """A kind of backend. Without `filters_stored_chunks`, rows carry nothing of their document."""
+    """A kind of backend."""
 
     create: Callable[[Repositories, Settings], RetrievalBackend]
     filters_stored_chunks: bool = False
-    """The backend filters by the projection of the document in each chunk's row."""
+    """True if the backend filters by the projection of the document in each chunk's row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def backend_type(name: str) -> BackendType | None:
 
 
 def filters_stored_chunks(name: str) -> bool:
-    """Tell whether rows of this backend's knowledge bases carry what the backend filters by."""
+    """Return whether the rows of this backend's knowledge bases store the fields that the backend filters by."""
     if name == LOCAL_BACKEND:
         return False
     found = backend_type(name)
@@ -109,7 +109,7 @@ async def choose(indexes: SearchIndexes, settings: SearchSettings) -> BackendCho
 
 
 async def open_backends(rows: Repositories, settings: Settings) -> "Backends":
-    """Return the backends that the settings and the server allow.
+    """Open the backends that the settings and the server allow.
 
     Raises:
         InvalidInputError: see `choose`.
@@ -150,11 +150,11 @@ class Backends:
         return self._named(name if self._is_served(name) else LOCAL_BACKEND)
 
     def expect(self, kb_id: str) -> None:
-        """Note that the keyword index is about to follow a commit."""
+        """Note that the keyword index will soon follow a commit."""
         self._expected.add(kb_id)
 
     def expect_no_longer(self, kb_id: str) -> None:
-        """Note that the keyword index has every commit that was expected."""
+        """Note that the keyword index has every expected commit."""
         self._expected.discard(kb_id)
 
     def is_building_keywords(self, kb_id: str) -> bool:

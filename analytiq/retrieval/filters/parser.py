@@ -32,12 +32,12 @@ from analytiq.retrieval.filters.tree import (
 )
 
 MAX_DEPTH = 8
-"""Levels of `$and`, `$or`, `$nor` and `$not` in each other."""
+"""Greatest nesting of `$and`, `$or`, `$nor` and `$not`."""
 MAX_CONDITIONS = 200
-"""Conditions and logical operators of one filter."""
+"""Most conditions and logical operators of one filter."""
 MAX_LIST_VALUES = 1000
 MAX_STRING_BYTES = 8191
-"""In UTF-8. MongoDB's search server cuts longer strings, and would then find what is not equal."""
+"""Longest string, in UTF-8. MongoDB's search server cuts longer strings, and would then match unequal ones."""
 MAX_FIELD_BYTES = 1024
 MAX_FIELD_KEYS = 32
 
@@ -62,11 +62,11 @@ def parse_filter(raw: Mapping[str, JsonValue], *, path: str = "metadata_filter")
     of `$and`, `$or`, `$nor` with a list of filters. A value is a literal (equal), a list of literals (`$in`),
     or an object of operators, all of which must hold: `$eq $ne $gt $gte $lt $lte $in $nin $exists $not`, and for
     `document_name` also `$prefix`, which a folder is filtered by: `contracts/2024/`.
-    `{}` passes every document. `analytiq.retrieval.filters.tree` says what each means.
+    `{}` passes every document. `analytiq.retrieval.filters.tree` defines the meaning of each.
 
     Args:
-        raw: the filter as it came in.
-        path: what the filter is called in errors.
+        raw: the filter as received.
+        path: the filter's name in errors.
 
     Raises:
         InvalidInputError: names the exact place, as in `metadata_filter.$or[1].price.$where`.

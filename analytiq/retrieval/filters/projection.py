@@ -1,7 +1,7 @@
-"""What of a document its chunks carry, so that MongoDB's search server can filter them: pure.
+"""Projection of a document's metadata into its chunks' rows, so that MongoDB's search server can filter them. Pure.
 
-The search server filters only by paths that were declared when its index was made, and metadata has whatever keys its
-owner likes. So metadata becomes one list of terms, each of which names a path and says something of one value there:
+The search server filters only by paths that were declared when its index was created, but metadata has arbitrary keys.
+So metadata becomes one list of terms, each of which names a path and a property of one value there:
 
     customer.name..              there is a value
     customer.name..s=Acme        it is this string       (b= boolean, n= number, null)
@@ -25,20 +25,20 @@ from analytiq.models.projection import Projection
 from analytiq.retrieval.filters.tree import FilterableDocument
 
 MOST_TERMS = 2000
-"""Of one document; they are kept in each of its chunks. Beyond them a row says that it does not say all."""
+"""Most terms of one document; each of its chunks stores them. A row with more is marked as incomplete."""
 MOST_STATEMENTS = 20 * MOST_TERMS
-"""Looked at: lists in lists may lead to the same values by very many paths."""
+"""Most values visited: nested lists may lead to the same values by very many paths."""
 LONGEST_TERM_BYTES = 300
-"""Longer ones are kept as their hash. The search server cuts strings above 8,181 characters."""
+"""Longer terms are stored as their hash. The search server cuts strings above 8,181 characters."""
 STEP_BITS = 4
-"""Of the prefix tree: 16 terms a number, and at most 480 a range."""
+"""Bits of each step of the prefix tree: 16 terms a number, and at most 480 a range."""
 Tree = Literal["n", "m"]
-"""Numbers, or moments."""
+"""The prefix tree of numbers, or that of moments."""
 _KEY_BITS = 64
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z", re.ASCII)
 _FIRST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
 EXACT_INTEGERS = 2.0**53
-"""From here on two integers may be the same floating-point number."""
+"""From here on, different integers may be the same floating-point number."""
 
 
 def projection_of(document: FilterableDocument) -> Projection:
@@ -90,7 +90,7 @@ def moment_key(value: str) -> int | None:
 
 
 def value_term(keys: Sequence[str], value: str | float | bool | None) -> str:  # noqa: FBT001  # a value of a document
-    """Return the term for a value equal to this one, which is not NaN; 1 is 1.0, and neither is true."""
+    """Return the term for any value equal to this one, which is not NaN; 1 equals 1.0, and neither equals true."""
     match value:
         case None:
             return _term(keys, "null")

@@ -1,4 +1,4 @@
-"""Selections of chunks: filters with the questions about documents answered.
+"""Selections of chunks: filters whose questions about documents have been answered.
 
 A filter asks about documents and about pages of chunks. The local stores know only the document and the pages of a
 chunk. So search asks `docs` once for each largest part of the filter without pages, and passes on the document ids.
@@ -32,7 +32,7 @@ class DocumentSet:
 
 @dataclass(frozen=True, slots=True)
 class PageComparison:
-    """Chunks with at least one page, from their first to their last, that satisfies the comparison; never NOT_EQUAL."""
+    """Chunks with a page, from their first to their last, that satisfies the comparison; never NOT_EQUAL."""
 
     comparator: Comparator
     page: float
@@ -40,7 +40,7 @@ class PageComparison:
 
 @dataclass(frozen=True, slots=True)
 class PageIn:
-    """Chunks with at least one page among these."""
+    """Chunks with a page among these."""
 
     pages: tuple[float, ...]
 
@@ -78,7 +78,7 @@ class ChunkFilter:
 
 
 Matching = Callable[[Filter], Awaitable[frozenset[str]]]
-"""The ids of the documents that pass a filter without pages."""
+"""Return the ids of the documents that pass a filter without pages."""
 
 NOTHING = DocumentSet(frozenset())
 
@@ -101,7 +101,7 @@ def contains(selection: Selection, document_id: str, first_page: int, last_page:
 
 
 async def selection_of(tree: Filter, matching: Matching) -> Selection:
-    """Return the chunks that pass the filter. Queries run one after the other: a filter of pages has few parts."""
+    """Return the chunks that pass the filter. Queries run one after another, since a filter of pages has few parts."""
     if not speaks_of_pages(tree):
         return DocumentSet(await matching(tree))
     match tree:

@@ -9,7 +9,7 @@ _ID = re.compile(r"[0-9a-f]{24}")
 
 
 def tag_names_in(tree: Filter) -> set[str]:
-    """Return the values of conditions on `tag_ids` that are not ids."""
+    """Return the values of conditions on `tag_ids` that are no ids."""
     match tree:
         case And(operands) | Or(operands) | Nor(operands):
             return set[str]().union(*(tag_names_in(operand) for operand in operands))

@@ -1,6 +1,6 @@
 """Search filters: a typed tree over documents, which every store compiles into its own language.
 
-What a filter means, whichever store answers it (`evaluate` says the same in Python):
+The meaning of a filter, in every store (`evaluate` defines the same in Python):
 
 - A condition looks at the values that its field has in a document. `tag_ids`, and a metadata value that is
   a list, have one value for each element; a list inside a list, and an object, are values that equal no
@@ -40,14 +40,14 @@ class BuiltInField(StrEnum):
     TAG_IDS = "tag_ids"
     CONTENT_TYPE = "content_type"
     UPLOAD_DATE = "upload_date"
-    """When the document was uploaded: `created_at` of its row."""
+    """Time of the upload: `created_at` of the document's row."""
     PAGE = "page"
-    """The pages that a chunk is on."""
+    """The pages of a chunk."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataField:
-    """A value in a document's own metadata, named by the keys that lead to it: at least one.
+    """A value in a document's own metadata, addressed by the keys that lead to it: at least one.
 
     No key is empty or holds a dot, a dollar sign or NUL.
     """
@@ -61,7 +61,7 @@ class MetadataField:
 FilterField = BuiltInField | MetadataField
 
 FilterValue = str | int | float | bool | datetime | None
-"""A literal. Times, aware, are those of `upload_date`; floats are finite, integers fit 64 bits."""
+"""A literal. Times are aware and belong to `upload_date`; floats are finite, integers fit 64 bits."""
 
 
 class Comparator(StrEnum):
@@ -218,7 +218,7 @@ def evaluate(tree: Filter, document: FilterableDocument, pages: range = range(0)
 
 
 def speaks_of_pages(tree: Filter) -> bool:
-    """Return True if any condition is on `page`, so that chunks pass and not whole documents."""
+    """Return True if any condition is on `page`, so that the filter selects chunks instead of whole documents."""
     match tree:
         case And(operands) | Or(operands) | Nor(operands):
             return any(speaks_of_pages(operand) for operand in operands)

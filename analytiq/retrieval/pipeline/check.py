@@ -9,7 +9,7 @@ from analytiq.storage.all_repositories import Repositories
 
 
 class Check:
-    """The check of hits, by reads on the primary at majority."""
+    """Checker of hits, by majority reads on the primary."""
 
     def __init__(self, repositories: Repositories) -> None:
         self._documents = repositories.documents
@@ -19,8 +19,8 @@ class Check:
     async def run(self, context: SearchContext) -> None:
         """Keep the hits whose index entry names their generation and whose document is a member.
 
-        It is unconditional: it makes leaving immediate on every store, and hides every race of the swap. Fills in what
-        is known of the documents and generations, and whether the index has changed since the hits were retrieved.
+        The check is unconditional: a document leaves at once on every backend, and no race of the swap shows. Also fill
+        in the documents and generations found, and whether the index has changed since the hits were retrieved.
         """
         with context.trace.step("check"):
             hits = merged(context.vector, context.keyword)

@@ -1,4 +1,4 @@
-"""Compress: quote the sentences of each passage that answer the question, word by word.
+"""Compress: quotes the sentences of each passage that answer the question, word for word.
 
 The model sees numbered sentences and returns numbers, so that it can omit text and never invent any.
 """
@@ -38,7 +38,7 @@ class _Answer(BaseModel):
 
 
 async def compress(context: SearchContext, compressor: Compressor | None, *, timeout_seconds: float) -> None:
-    """Keep the results with an answer, each with the answering sentences as its excerpt."""
+    """Keep the results that contain an answer, each with the answering sentences as its excerpt."""
     if compressor is None:
         context.trace.leave_out("compress", "not_configured", "no model is configured that could shorten passages")
         return

@@ -18,7 +18,7 @@ Key = tuple[str, str, int]
 """Knowledge base, generation, index of the chunk."""
 
 KEYWORD_HALF = 10.0
-"""The BM25 score that counts as a relevance of one half, where there is no vector to compare."""
+"""BM25 score that counts as a relevance of one half, if there is no vector score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Hit:
 
     @property
     def relevance(self) -> float:
-        """From 0 to 1: the reranker's score, else the vector's, else the keyword score brought below 1."""
+        """From 0 to 1: the reranker's score, else the vector's, else the keyword score scaled below 1."""
         if self.scores.rerank is not None:
             return self.scores.rerank
         if self.scores.vector is not None:
@@ -83,33 +83,33 @@ class SearchContext:
 
     # retrieve, check and fuse: of the latest round
     depth: int = 0
-    """Chunks that each retriever is asked for."""
+    """Chunks requested from each retriever."""
     vector: Sequence[Hit] = ()
     keyword: Sequence[Hit] = ()
     scales: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Knowledge base → the floor of its vector scores, where models differ."""
+    """Knowledge base → the floor of its vector scores, if the models differ."""
     is_whole: bool = True
-    """The retrievers have no more."""
+    """True if the retrievers have no more hits."""
     has_both: bool = False
-    """Both retrievers have answered."""
+    """True if both retrievers have answered."""
     is_behind: bool = False
-    """The keyword index lacks the latest commits."""
+    """True if the keyword index lacks the latest commits."""
     is_outdated: bool = False
-    """A hit was dropped because a newer generation of its document is current."""
+    """True if a hit was dropped because a newer generation of its document is current."""
     is_torn: bool = False
-    """A hit is of a generation committed since the search began, which one retriever may not have seen."""
+    """True if a hit's generation was committed since the search began, so that one retriever may have missed it."""
     hits: list[Hit] = field(default_factory=list[Hit])
-    """Those that may be shown, best first once they are fused."""
+    """Hits that may be shown, best first after fusion."""
     names: dict[str, str] = field(default_factory=dict[str, str])
     """Document → its name."""
     chunk_counts: dict[str, int] = field(default_factory=dict[str, int])
     text_hashes: dict[str, str] = field(default_factory=dict[str, str])
-    """Generation → the hash of the text that its chunks are slices of."""
+    """Generation → the hash of the text that its chunks are cut from."""
 
     # select and rerank
     selected: list[Hit] = field(default_factory=list[Hit])
     is_complete: bool = True
-    """Every hit was looked at: none but the selected ones may be shown."""
+    """True if every hit was considered: only the selected ones may be shown."""
     texts: dict[Key, Passage] = field(default_factory=dict[Key, Passage])
     # expand and compress
     results: list[SearchResult] = field(default_factory=list[SearchResult])
@@ -125,7 +125,7 @@ class SearchContext:
 
 
 Observer = Callable[[str, SearchContext], None]
-"""Called after a step, by its name."""
+"""Called after a step, with the step's name."""
 
 
 def ignore(step: str, context: SearchContext) -> None:

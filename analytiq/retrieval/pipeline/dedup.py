@@ -1,4 +1,4 @@
-"""Near-identical passages: leaves out a text that repeats a better one. Pure."""
+"""Near-identical passages: omission of a text that repeats a better one. Pure."""
 
 import math
 import re
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 SHINGLE_WORDS = 4
 NEAR_IDENTICAL = 0.9
-"""Share of the longer text's shingles that the other has as well: a long text that quotes a short one says more than
-that. Neighbouring chunks share their overlap only, at most half of a chunk."""
+"""Share of the longer text's shingles that the other contains too: a long text that quotes a short one says more than
+the short one. Neighbouring chunks share only their overlap, at most half of a chunk."""
 ROUNDING = 1e-9
 _WORD = re.compile(r"\w+")
 
@@ -15,8 +15,8 @@ _WORD = re.compile(r"\w+")
 def duplicates(texts: Sequence[str]) -> set[int]:
     """Return the places of the texts that repeat an earlier one.
 
-    Only texts that share one of their least shingles are compared: two texts with 90 % of shingles in common share at
-    least one of their least 10 % and one more. 240 chunks take 12 to 22 ms, less than half of comparing all.
+    Only texts that share one of their least shingles are compared: two texts with 90 % of their shingles in common
+    share one of their least 10 % and one more. 240 chunks take 12 to 22 ms, less than half of comparing all pairs.
     """
     shingles = [_shingles(text) for text in texts]
     holders: dict[int, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Embed: the question's vector for each embedding model, and the weight of each retriever."""
+"""Embed: computes the question's vector for each embedding model, and the weight of each retriever."""
 
 from collections.abc import Sequence
 
@@ -13,14 +13,14 @@ from analytiq.retrieval.pipeline.weights import weights_of
 
 
 class Embed:
-    """Embeds questions. `has_keywords`: whether this installation has a keyword index."""
+    """Embeds questions. `has_keywords`: this installation has a keyword index."""
 
     def __init__(self, embedding: EmbeddingService, *, has_keywords: bool) -> None:
         self._embedding = embedding
         self._has_keywords = has_keywords
 
     async def run(self, context: SearchContext) -> None:
-        """Fill in the weights and the vectors; with hypothetical answers, the mean of the question and them (Gao 2022).
+        """Fill in the weights and the vectors; average the question with its hypothetical answers, if any (Gao 2022).
 
         Raises:
             QuotaExceededError: the quota does not allow embedding the question.

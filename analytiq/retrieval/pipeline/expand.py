@@ -1,4 +1,4 @@
-"""Expand: the requested page, each match with its neighbours beside it, as results."""
+"""Expand: cuts the requested page and adds the neighbours of each match, as results."""
 
 from collections.abc import Mapping, Sequence
 
@@ -29,10 +29,10 @@ async def expand(context: SearchContext, vectors: VectorRepository, retrieve: Re
 
 
 def with_neighbors(hits: Sequence[Hit], *, neighbors: Mapping[str, int], chunk_counts: Mapping[str, int]) -> list[Hit]:
-    """Add the neighbours of matches, best first: adjacent windows become one, in the order of the document.
+    """Add the neighbours of matches, best first: adjacent windows become one, in the document's order.
 
-    No window leaves its document (`chunk_counts`: generation id → chunks), and no chunk is shown twice. `neighbors`:
-    the number of chunks to each side, for each knowledge base.
+    No window leaves its document (`chunk_counts`: generation id → chunks), and no chunk appears twice. `neighbors`:
+    the number of chunks on each side, by knowledge base.
     """
     windows = _windows(hits, neighbors, chunk_counts)
     hit_at = {(hit.generation_id, hit.chunk_index): hit for hit in hits}

@@ -19,9 +19,9 @@ from analytiq.retrieval.pipeline.weights import Weights
 from analytiq.settings import SearchSettings
 
 PASSAGES = 3
-"""Of the document that are shown, whatever else is better."""
+"""Passages of the document that are shown, regardless of better ones elsewhere."""
 OWN_DEPTH = 10
-"""Of the document's own chunks."""
+"""Chunks requested of the document alone."""
 
 
 class Stage(StrEnum):
@@ -48,7 +48,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The stages up to the first failed one. `place`: of its best chunk among all, from 1.
+    """The stages up to the first failed one. `place`: rank of its best chunk among all, from 1.
 
     `passages`: the document's own best chunks for the question, regardless of better ones elsewhere.
     """
@@ -61,7 +61,7 @@ class Explanation:
     passages: tuple[SearchResult, ...] = ()
     degraded: tuple[Degradation, ...] = ()
     weights: Weights | None = None
-    """Of the two retrievers; None where one of them found nothing."""
+    """Weights of the two retrievers; None if one of them found nothing."""
 
 
 class StandingInKnowledgeBase(Protocol):
@@ -79,12 +79,12 @@ class StandingInKnowledgeBase(Protocol):
 
     @property
     def is_searchable(self) -> bool:
-        """True if any text of the document is indexed."""
+        """True if a text of the document is indexed."""
         ...
 
     @property
     def reason(self) -> str | None:
-        """The reason for the newest text not being indexed."""
+        """Reason why the newest text is not indexed."""
         ...
 
     @property

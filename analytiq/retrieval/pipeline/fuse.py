@@ -1,6 +1,6 @@
-"""Fuse: one ranking of the hits of both retrievers. Pure.
+"""Fuse: makes one ranking of the hits of both retrievers. Pure.
 
-Pages of one answer are cut from lists of different depths, and must fit each other. So only the first FUSED_RANKS of
+Pages of one answer are cut from lists of different depths, and must be consistent. So only the first FUSED_RANKS of
 each retriever give scores: a deeper hit counts as not found by that retriever.
 
 The vector scores of several models are brought to one scale: the height of a hit above unrelated text. Each model's
@@ -18,7 +18,7 @@ from analytiq.retrieval.pipeline.request import Fusion, Mode
 Key = TypeVar("Key", bound=Hashable)
 
 RRF_K = 60
-"""Of the paper (Cormack, Clarke and Büttcher 2009), and of MongoDB's `$rankFusion`."""
+"""From the paper (Cormack, Clarke and Büttcher 2009), and from MongoDB's `$rankFusion`."""
 FUSED_RANKS = 100
 
 
@@ -80,7 +80,7 @@ def _in_order(ranked: Iterable[tuple[int | None, HitKey]]) -> Sequence[HitKey]:
 def weighted(vector: Mapping[Key, float], lexical: Mapping[Key, float], *, alpha: float) -> dict[Key, float]:
     """Sum alpha x vector + (1 - alpha) x lexical, each scaled to [0, 1] by its greatest and its hundredth score.
 
-    A hit that a retriever has not found counts as its least. If one retriever found nothing, the other's order stands.
+    A hit that a retriever missed counts as its least. If one retriever found nothing, the other's order stands.
     """
     from_vector, from_lexical = _normalised(vector), _normalised(lexical)
     keys = dict.fromkeys([*vector, *lexical])

@@ -17,7 +17,7 @@ _PIECE = re.compile(r"\S+")
 
 
 class Highlighter:
-    """A highlighter of one question. It remembers the words of passages, which repeat from passage to passage."""
+    """A highlighter for one question. It caches the words of passages, since passages share many words."""
 
     def __init__(self, question: str) -> None:
         self._question = question

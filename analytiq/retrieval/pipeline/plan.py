@@ -1,4 +1,4 @@
-"""Plan of a search: fills in the defaults of a request, and refuses one that would be answered wrongly. Pure."""
+"""Plan of a search: fills in a request's defaults, and refuses a request that cannot be answered correctly. Pure."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ from analytiq.retrieval.pipeline.request import Mode, Preset, SearchRequest
 from analytiq.settings import SearchSettings
 
 FIRST_DEPTH = 100
-"""Chunks that each retriever is asked for at first; recall@100 is where their recall flattens."""
+"""Chunks requested from each retriever at first; recall@100 is where their recall flattens."""
 RANKED_DEPTH = 1000
-"""As deep as an order can be trusted that was made by fusing, or by leaving out what is near-identical."""
+"""Greatest depth at which the order of fused or deduplicated hits is reliable."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """The request completed by the preset and the defaults. `wanted`: results to know, from the first, for the page.
+    """The request completed by the preset and the defaults. `wanted`: results needed for the page, from the first.
 
     `depth`: chunks first requested from each retriever. `may_leave_out`: True if the results may lack chunks that pass
     the filter.
@@ -31,7 +31,7 @@ class SearchPlan:
 
     @property
     def needed(self) -> int:
-        """The results to look for: if some may be left out, one more tells of a further page."""
+        """The number of results to find: one extra, if some may be left out, reveals a further page."""
         return self.wanted + 1 if self.may_leave_out else self.wanted
 
     @property
@@ -51,12 +51,12 @@ _PRESETS: dict[Preset, tuple[Mode, bool, bool, bool]] = {
     Preset.VECTOR_WITH_RERANKING: (Mode.VECTOR, False, True, True),
     Preset.FAST_VECTOR: (Mode.VECTOR, False, False, False),
 }
-"""Mode, HyDE, reranking, leaving out duplicates."""
+"""Mode, HyDE, reranking, deduplication."""
 _DEFAULTS = (Mode.HYBRID, False, False, True)
 
 
 def plan(request: SearchRequest, settings: SearchSettings) -> SearchPlan:
-    """Decide the steps; refuse a request that could only be answered wrongly.
+    """Decide the steps; refuse a request that cannot be answered correctly.
 
     Raises:
         InvalidInputError: names the field.
@@ -89,7 +89,7 @@ def plan(request: SearchRequest, settings: SearchSettings) -> SearchPlan:
 
 
 def _depth(wanted: int) -> int:
-    """Return the retrievers' first depth for fusion: the same for many pages, so that these fit each other.
+    """Return the retrievers' first depth for fusion: the same for many pages, so that they are consistent.
 
     The order of one retriever alone does not depend on the depth.
     """

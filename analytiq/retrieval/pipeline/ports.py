@@ -1,4 +1,4 @@
-"""Ports of the optional model steps: each may be absent or fail, and the search goes on without it."""
+"""Ports of the optional model steps: each may be missing or fail, and the search continues without it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class QueryUnderstanding(Protocol):
 
 
 class Reranker(Protocol):
-    """Reads question and passage together, which no index can."""
+    """Scores question and passage together, which no index can."""
 
     async def rerank(
         self, organization: Organization, question: str, passages: Sequence[str], *, model: str | None
@@ -38,12 +38,12 @@ class Reranker(Protocol):
 
 
 class Compressor(Protocol):
-    """Shortens passages to the sentences that answer."""
+    """Shortens passages to the sentences that answer the question."""
 
     async def compress(
         self, organization: Organization, question: str, passages: Sequence[str], *, model: str | None
     ) -> list[str]:
-        """Return the relevant sentences of each passage, word by word, or an empty string."""
+        """Return the relevant sentences of each passage, word for word, or an empty string."""
         ...
 
 

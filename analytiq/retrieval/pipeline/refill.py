@@ -7,9 +7,9 @@ from analytiq.models.knowledge_base import Epoch
 from analytiq.retrieval.pipeline.context import SearchContext
 
 OUTDATED_ROUNDS = 10
-"""Retrievals of one search after documents re-indexed between retrieving and checking."""
+"""Most retrievals of one search after documents are re-indexed between retrieval and check."""
 TORN_ROUNDS = 3
-"""Further retrievals after a document came between the retrievers; then it is shown as found."""
+"""Further retrievals if a document was committed between the two retrievers; afterwards it is shown as found."""
 
 
 @dataclass(slots=True)
@@ -23,9 +23,9 @@ class Refill:
     def is_stale(self, context: SearchContext) -> bool:
         """Return True if the search must retrieve again at the newer index version.
 
-        A swap moves the index version; so does a document that joins, of which one retriever alone would show a part.
-        If the version stands and an entry names another generation, that is drift: the reconciler repairs it, and it is
-        no reason to hide the other documents.
+        A swap moves the index version. So does a document that joins: one retriever alone may have seen it.
+        If the version stands and an entry names another generation, that is drift: the reconciler repairs it, and the
+        other documents are shown.
 
         Raises:
             TransientError: documents are re-indexed faster than they can be searched.
@@ -47,7 +47,7 @@ class Refill:
         )
 
     def is_enough(self, context: SearchContext) -> bool:
-        """Return True if the hits fill the page, or more depth brings no more; otherwise double the depth."""
+        """Return True if the hits fill the page, or more depth brings no more; else double the depth."""
         if len(context.selected) >= context.plan.needed or context.is_whole or context.is_below_threshold:
             return True
         if context.depth >= self.max_depth:

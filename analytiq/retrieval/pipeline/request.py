@@ -8,10 +8,10 @@ from analytiq.retrieval.pipeline.weights import Weights
 
 
 class Mode(StrEnum):
-    """The retrievers that find the chunks."""
+    """The retrievers that a search uses."""
 
     HYBRID = "hybrid"
-    """By both, fused."""
+    """Both retrievers, fused."""
     VECTOR = "vector"
     LEXICAL = "lexical"
 
@@ -20,7 +20,7 @@ class Fusion(StrEnum):
     """A method of merging the two retrievers' results."""
 
     WEIGHTED = "weighted"
-    """alpha x vector score + (1 - alpha) x lexical score, each brought to [0, 1] first."""
+    """alpha x vector score + (1 - alpha) x lexical score, each scaled to [0, 1] first."""
     RRF = "rrf"
     """Reciprocal rank fusion, k = 60 (Cormack, Clarke and Büttcher 2009), each retriever with its weight."""
 
@@ -44,7 +44,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A question to knowledge bases of an organization. None leaves the choice to the preset, else to the defaults.
+    """A question to knowledge bases of an organization. None: the preset decides, else the defaults.
 
     `coalesce_neighbors` None: the knowledge base's own. `alpha`: the weight of the vector retriever, from 0 to 1; None:
     by the share of the question that the embedding model knows (`analytiq.retrieval.pipeline.weights`). `model`: the
@@ -89,8 +89,8 @@ class HitScores:
 class SearchResult:
     """A passage with the data needed to cite it.
 
-    `content == document_text[start:end]`, of the text with the hash `text_hash`; pages are counted from 1; `relevance`
-    is its own, of neighbours too.
+    `content == document_text[start:end]`, of the text with the hash `text_hash`; pages count from 1; `relevance` is
+    the passage's own, also for neighbours.
     `highlights` are [start, end) in `content`. `excerpt`: the sentences that answer, if compression was requested.
     """
 
@@ -128,18 +128,18 @@ class Statistics:
     vector_candidates: int = 0
     lexical_candidates: int = 0
     candidates: int = 0
-    """Of both retrievers together, each once."""
+    """Chunks found by either retriever, each counted once."""
     refused_by_check: int = 0
     duplicates: int = 0
     below_threshold: int = 0
     reranked: int = 0
     without_excerpt: int = 0
-    """Left out of the page, because compression found nothing in them that answers."""
+    """Passages left out of the page because compression found no answer in them."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSummary:
-    """A document among the results."""
+    """A document with at least one result."""
 
     document_id: str
     source: str
@@ -151,8 +151,8 @@ class SourceSummary:
 class SearchResponse:
     """Results, best first, neighbours beside their match.
 
-    `total_count`: matches on all pages, without near-duplicates and those below the threshold; with
-    `total_count_is_at_least`, there may be more. `has_more`: there is a further page. `searched_chunk_count`: chunks
+    `total_count`: matches on all pages, without near-duplicates and those below the threshold; a lower bound if
+    `total_count_is_at_least`. `has_more`: there is a further page. `searched_chunk_count`: chunks
     that pass the filter.
     `generated_queries`: queries searched beside the question, or instead of it. `weights`: of the two retrievers; None
     for a single one.

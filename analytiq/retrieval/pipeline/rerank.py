@@ -1,4 +1,4 @@
-"""Rerank: a model reads the question with each of the best passages, which no index can."""
+"""Rerank: a model reads the question with each of the best passages."""
 
 from analytiq.retrieval.pipeline.context import SearchContext
 from analytiq.retrieval.pipeline.ports import Reranker

@@ -16,7 +16,7 @@ from analytiq.storage.all_repositories import Repositories
 
 
 class Resolve:
-    """The resolver of filters and scopes, by reads on the primary at majority."""
+    """Resolver of filters and scopes, by majority reads on the primary."""
 
     def __init__(self, repositories: Repositories, backends: Backends) -> None:
         self.repositories = repositories

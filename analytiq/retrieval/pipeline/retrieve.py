@@ -1,4 +1,4 @@
-"""Retrieve: the vector and the keyword retriever, side by side over every knowledge base of a search."""
+"""Retrieve: queries the vector and the keyword retriever concurrently, over every knowledge base of a search."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,15 +22,15 @@ from analytiq.telemetry import traces
 log = structlog.get_logger(__name__)
 
 BUILDING = "keyword_index_building"
-"""The code of a search whose keyword index lacks the latest commits."""
+"""Code of a search whose keyword index lacks the latest commits."""
 THE_CALLERS_OWN = (InvalidInputError, NotFoundError, QuotaExceededError)
-"""Errors that the other retriever does not make up for: the call is wrong, or has to be paid for."""
+"""Errors that the other retriever cannot compensate: the request is invalid, or the quota is used up."""
 
 Ask = Callable[[SearchContext, Scope], Awaitable[list[Hit]]]
 
 
 class Retrieve:
-    """Asks the retrievers that a plan names."""
+    """Queries the retrievers of a plan."""
 
     def __init__(self, *, has_keywords: bool, timeout_seconds: float) -> None:
         self.has_keywords = has_keywords
@@ -70,7 +70,7 @@ class Retrieve:
         context.trace.statistics.lexical_candidates = len(context.keyword)
 
     async def scores_of(self, context: SearchContext, keys: Sequence[Key]) -> dict[Key, float]:
-        """Return the exact vector scores of chunks that the vector retriever has not found, at little cost."""
+        """Return the exact vector scores of chunks that the vector retriever has not found; this is cheap."""
         scores: dict[Key, float] = {}
         for scope in context.scopes:
             kb = scope.knowledge_base
@@ -134,7 +134,7 @@ class Retrieve:
 
 
 def _best_first(lists: Sequence[Sequence[Hit]], score: Callable[[Hit], float]) -> Sequence[Hit]:
-    """Merge lists that are each in order already; a single list stays unchanged."""
+    """Merge sorted lists into one, best first; a single list stays unchanged."""
     if len(lists) == 1:
         return lists[0]
     together = [hit for one in lists for hit in one]

@@ -32,7 +32,7 @@ from analytiq.telemetry import metrics
 log = structlog.get_logger(__name__)
 
 MAX_KNOWLEDGE_BASES = 20
-"""Of one search: each is read, searched and checked by itself."""
+"""Most knowledge bases of one search: each is read, searched and checked separately."""
 
 
 class Search:
@@ -105,7 +105,7 @@ class Search:
         return True
 
     async def present(self, context: SearchContext) -> None:
-        """Make results of the selected hits: with their neighbours, and shortened if requested."""
+        """Build results of the selected hits: with their neighbours, and compressed if requested."""
         await expand(context, self._vectors, self._retrieve)
         if context.request.compress and context.results:
             with context.trace.step("compress"):
@@ -125,7 +125,7 @@ class Search:
         return await self._resolve.resolve_filter(organization, tree)
 
     async def require_spus(self, organization: Organization) -> None:
-        """Refuse a new question without SPUs; run no query.
+        """Refuse a new question if the SPUs are used up; run no query.
 
         Raises:
             QuotaExceededError: the organization's SPUs are used up.
@@ -133,7 +133,7 @@ class Search:
         await self._models.embedding.require_spus(organization)
 
     async def _fill(self, context: SearchContext, refill: Refill, observe: Observer) -> None:
-        """Retrieve until the policy has enough visible hits."""
+        """Retrieve until the refill policy has enough visible hits."""
         context.depth = context.plan.depth
         while True:
             await self._retrieve.run(context)
@@ -150,7 +150,7 @@ class Search:
                 return
 
     async def _compare(self, context: SearchContext) -> None:
-        """Give chunks found only by the keyword retriever their vector score too."""
+        """Add the vector score to chunks found only by the keyword retriever."""
         unknown = [hit for hit in context.hits if hit.scores.vector is None] if context.vector else []
         if not unknown:
             return

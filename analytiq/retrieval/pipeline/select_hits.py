@@ -1,4 +1,4 @@
-"""Select: the first hits that reach the threshold and repeat no better hit, with their texts."""
+"""Select: keeps the first hits that reach the threshold and repeat no better hit, with their texts."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from analytiq.retrieval.pipeline.dedup import duplicates
 from analytiq.storage.repositories.vectors import VectorRepository
 
 RERANK_DEPTH = 50
-"""Hits that a reranker reads: the same for every page, so that pages fit each other."""
+"""Hits that a reranker reads: the same for every page, so that pages are consistent."""
 
 
 async def select_hits(context: SearchContext, vectors: VectorRepository) -> None:

@@ -26,7 +26,7 @@ class Trace:
     statistics: Statistics = field(default_factory=Statistics)
     degraded: list[Degradation] = field(default_factory=list[Degradation])
     is_fused: bool = False
-    """Whether both retrievers found something."""
+    """True if both retrievers found something."""
 
     @contextlib.contextmanager
     def step(self, name: str) -> Generator[None]:

@@ -1,4 +1,4 @@
-"""Understand: rewrite the question and imagine its answer, in one call to a chat model."""
+"""Understand: rewrites the question and drafts a hypothetical answer, in one call to a chat model."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from analytiq.retrieval.pipeline.understanding_cache import UnderstandingCache
 
 PURPOSE = Purpose(LlmOperation.SEARCH)
 LONGEST_TURN = 2000
-"""Characters of an earlier message that are shown; what a question refers to is near its end or beginning."""
+"""Characters of an earlier message that the model sees; a question refers to its beginning or end."""
 MAX_TURNS = 10
 LONGEST_QUESTION = 2000
 LONGEST_PASSAGE = 3000
@@ -50,7 +50,7 @@ class _Answer(BaseModel):
 async def understand(
     context: SearchContext, understanding: QueryUnderstanding | None, *, timeout_seconds: float
 ) -> None:
-    """Fill in the question and its imagined answers; if the call fails, keep the question unchanged.
+    """Fill in the question and its hypothetical answers; if the call fails, keep the question unchanged.
 
     Raises:
         QuotaExceededError: the organization's quota for models is used up.

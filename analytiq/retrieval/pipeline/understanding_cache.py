@@ -9,12 +9,12 @@ from weakref import WeakValueDictionary
 from analytiq.retrieval.pipeline.ports import Understood
 
 ORGANIZATIONS = 256
-"""The organizations remembered at a time, the most recently asked."""
+"""Most organizations cached, the most recently active."""
 QUESTIONS = 256
-"""The questions remembered of each; a question with an imagined answer takes about 4 kB."""
+"""Most questions cached for each; a question with a hypothetical answer takes about 4 kB."""
 
 Key = tuple[str, str]
-"""The model, and all that it was shown."""
+"""The model and all of its input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,9 @@ class _Remembered:
 
 
 class UnderstandingCache:
-    """Understood questions by organization, for a limited time, in this process.
+    """Understood questions by organization, in this process, with an expiry.
 
-    Equal questions at once share one call. Failures are not cached.
+    Equal concurrent questions share one call. Failures are not cached.
     """
 
     def __init__(self, *, seconds: float) -> None:
@@ -35,7 +35,7 @@ class UnderstandingCache:
         self._asking: WeakValueDictionary[tuple[str, Key], asyncio.Lock] = WeakValueDictionary()
 
     async def get(self, organization_id: str, key: Key, ask: Callable[[], Awaitable[Understood]]) -> Understood:
-        """Return the cached value, else ask and cache."""
+        """Return the cached value, else ask the model and cache the answer."""
         if self._seconds <= 0:
             return await ask()
         lock = self._asking.setdefault((organization_id, key), asyncio.Lock())

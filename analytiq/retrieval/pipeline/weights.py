@@ -9,19 +9,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 EQUAL_WEIGHT = 0.5
-"""Of the vector retriever, where nothing speaks against it: mean nDCG@10 over four English collections 0.646 at 0.5,
-0.642 at 0.4 and 0.6."""
+"""Weight of the vector retriever unless the question's language speaks against it: mean nDCG@10 over four English
+collections 0.646 at 0.5, 0.642 at 0.4 and 0.6."""
 READ_SHARE = 0.8
-"""The share of a question's letters in words that the model knows whole, from which on it counts in full. English
-questions have 0.9 on average, German ones 0.25, Chinese and Arabic ones less than 0.05. From 0.7 to 1.0 the choice
-moves no collection's nDCG@10 by more than 0.003 (docs/explanation/search.md)."""
+"""Share of a question's letters in words that the model knows whole, above which the vector retriever has full weight.
+English questions have 0.9 on average, German ones 0.25, Chinese and Arabic ones less than 0.05. From 0.7 to 1.0 the
+choice moves no collection's nDCG@10 by more than 0.003 (docs/explanation/search.md)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
     """Weights of one search.
 
-    `vector`: the vector retriever's weight, from 0 to 1; the keyword retriever has the rest. `reason`: for people.
+    `vector`: weight of the vector retriever, from 0 to 1; the keyword retriever has the rest. `reason`: for people.
     """
 
     vector: float

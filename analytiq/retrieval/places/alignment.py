@@ -1,7 +1,7 @@
-"""Alignment of a page's stored text with the letters that the page shows. Pure.
+"""Alignment of a page's stored text with the letters shown on the page. Pure.
 
-Both were read in the same order, but the text has been normalized since (white space, ligatures, hyphens at line ends),
-so letters are compared without any of that. If they still differ, runs of letters are matched; a passage with too few
+Both have the same reading order, but the text has been normalized since (white space, ligatures, hyphens at line ends),
+so letters are compared without these. If they still differ, runs of letters are matched; a passage with too few
 matches gets no boxes rather than wrong ones.
 """
 
@@ -15,26 +15,26 @@ from itertools import pairwise, takewhile
 from analytiq.models.boxes import Box, PlacedText
 
 LEAST_SHARE_FOUND = 0.6
-"""Of a passage's letters; below it no box is shown."""
+"""Least share of a passage's letters that must be found; with fewer, no box is shown."""
 MAX_BOXES = 300
-"""Of a page."""
+"""Most boxes of a page."""
 SURROUNDINGS = 12
-"""Letters on either side, by which one of several equal passages is known."""
+"""Letters on either side that tell equal passages apart."""
 LEAST_RUN = 4
-"""Letters: shorter runs agree by chance."""
+"""Least letters of a run: shorter runs agree by chance."""
 LONGEST_GAP = 6.0
-"""Heights of a line: letters of two columns are farther from each other, and have a box in each."""
+"""Longest gap within a box, in line heights: letters of two columns are farther apart, and get a box each."""
 SAME_LINE_SHARE = 0.5
-"""Of the smaller of two heights: so much two neighbours in a line have in common."""
+"""Share of the smaller of two heights by which neighbours in a line must overlap."""
 _IGNORED = "\u00ad-\u2010\u2011"
-"""Hyphens come and go with the ends of lines."""
+"""Hyphens: they come and go with line breaks."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Letters:
     text: str
     places: list[int]
-    """For each letter, the place in what it comes from."""
+    """For each letter, its index in the source."""
 
 
 def boxes_of(pieces: Sequence[PlacedText], page_text: str, start: int, end: int) -> list[Box]:
@@ -43,8 +43,8 @@ def boxes_of(pieces: Sequence[PlacedText], page_text: str, start: int, end: int)
     Args:
         pieces: the letters of the page, in reading order.
         page_text: its stored text.
-        start: in characters from the beginning of `page_text`.
-        end: the first character after the passage.
+        start: index of the first character in `page_text`.
+        end: index after the last character.
     """
     wanted = _letters([page_text])
     first, last = bisect_left(wanted.places, start), bisect_left(wanted.places, end)
@@ -76,7 +76,7 @@ def _letters(texts: Sequence[str], *, by_piece: bool = False) -> _Letters:
 
 
 def _runs(wanted: str, shown: str, first: int, last: int) -> list[int]:
-    """Return the possible starts of the passage among the letters shown; several if they cannot be told apart."""
+    """Return the possible starts of the passage among the letters shown; several if they are indistinguishable."""
     if wanted == shown:
         return [first]
     passage = wanted[first:last]
@@ -95,12 +95,12 @@ def _runs(wanted: str, shown: str, first: int, last: int) -> list[int]:
 
 
 def _equal(one: Iterable[str], other: Iterable[str]) -> int:
-    """Count the equal letters from the first on."""
+    """Count the equal letters from the start."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _occurrences(text: str, passage: str) -> list[int]:
-    """Return every place where the needle begins, overlapping ones included."""
+    """Return the start of every occurrence of the needle, overlapping ones included."""
     found: list[int] = []
     at = text.find(passage)
     while at >= 0:
@@ -110,7 +110,7 @@ def _occurrences(text: str, passage: str) -> list[int]:
 
 
 def _matched(wanted: str, shown: str, first: int, last: int) -> list[int]:
-    """Return the places in `shown` of the passage's letters that stand in runs of both texts."""
+    """Return the indexes in `shown` of the passage's letters that belong to runs common to both texts."""
     # Letter by letter a long page would take seconds; the passage is short, and so is where it can be.
     margin = 2 * (last - first) + 2000
     low, high = max(0, first - margin), min(len(shown), last + margin)
@@ -123,7 +123,7 @@ def _matched(wanted: str, shown: str, first: int, last: int) -> list[int]:
 
 
 def _lines(boxes: Sequence[Box]) -> list[Box]:
-    """Join neighbours that stand side by side, or below each other for vertical lines."""
+    """Join neighbouring letters of a line, horizontal or vertical, into boxes."""
     pairs = list(pairwise(boxes))
     across = sum(_share(one.top, one.bottom, two.top, two.bottom) >= SAME_LINE_SHARE for one, two in pairs)
     down = sum(_share(one.left, one.right, two.left, two.right) >= SAME_LINE_SHARE for one, two in pairs)

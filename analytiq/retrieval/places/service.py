@@ -1,4 +1,4 @@
-"""Finder of a passage's boxes; it reads the file again in the sandbox, so that no stored box can go stale."""
+"""Locator of a passage's boxes; it reads the file again in the sandbox, so that no stored box can be stale."""
 
 import asyncio
 import tempfile
@@ -21,18 +21,18 @@ from analytiq.storage.all_repositories import Repositories
 log = structlog.get_logger(__name__)
 
 MAX_PAGES = 5
-"""Of one passage: a chunk lies on one or two; further pages are told without boxes."""
+"""Most pages of one passage: a chunk spans one or two; further pages are returned without boxes."""
 CPU_SECONDS = 30
 WALL_SECONDS = 60.0
-"""For a page. Letters of a PDF take 30 to 90 ms with the child, a scan 1 to 3 s of OCR."""
+"""Time limit for a page. Letters of a PDF take 30 to 90 ms with the child process, a scan 1 to 3 s of OCR."""
 AT_ONCE = 2
-"""Pages read at a time in a process: a reader's clicks must not take the machine."""
+"""Pages read concurrently in a process, so that a reader's clicks do not use up the machine."""
 REMEMBERED_PAGES = 64
-"""About 0.5 MB each where a page is full of letters."""
+"""Most cached pages: about 0.5 MB each if a page is full of letters."""
 
 
 Languages = tuple[str, ...]
-"""Tesseract's names."""
+"""OCR languages by Tesseract's names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class PlacedPage:
 
 @dataclass(frozen=True, slots=True)
 class _PageKey:
-    """The key of a page's words: other bytes have another file id."""
+    """The cache key of a page's words: different bytes have a different file id."""
 
     organization_id: str
     file_id: str
@@ -69,7 +69,7 @@ class PageReader(Protocol):
         cpu_seconds: int,
         wall_seconds: float,
     ) -> PageWords:
-        """Return the words of a page with their places; of an image or a scan, by OCR in these languages.
+        """Return the words of a page with their positions; of an image or a scan, by OCR in these languages.
 
         Raises:
             PermanentError: the page cannot be read.
@@ -93,13 +93,13 @@ class Locating:
     async def locate(
         self, organization_id: str, document_id: str, start: int, end: int, *, text_hash: str | None = None
     ) -> list[PlacedPage]:
-        """Place the characters [start, end) of a document's text on their pages.
+        """Locate the characters [start, end) of a document's text on its pages.
 
-        `text_hash`: of the text that the range counts in, if the caller knows it.
+        `text_hash`: hash of the text that the offsets refer to, if the caller knows it.
 
         Raises:
             NotFoundError: the organization has no such document.
-            ConflictError: its text is not extracted yet, or differs from the caller's (`text_replaced`).
+            ConflictError: its text is not extracted yet, or has another hash (`text_replaced`).
             InvalidInputError: the range contains no character of the text.
         """
         if start >= end:

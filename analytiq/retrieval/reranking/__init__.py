@@ -1,1 +1,1 @@
-"""Reranking models: read a question and a passage together and score the answer."""
+"""Reranking models: they read question and passage together and score the passage as an answer."""

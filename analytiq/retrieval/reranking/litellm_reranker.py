@@ -53,7 +53,7 @@ class LiteLLMReranker:
 
 
 def _scores(response: Any, count: int, model: str) -> list[float]:
-    """Read scores in the order of the passages; a missing, repeated or invalid score spoils the whole answer."""
+    """Read scores in the order of the passages; refuse the whole answer if one is missing, repeated or invalid."""
     scores: dict[int, float] = {}
     results = cast("list[Any]", getattr(response, "results", None) or [])
     for result in results:

@@ -23,7 +23,7 @@ class MaxSim:
         self._local = local
 
     async def scores(self, question: str, passages: Sequence[str]) -> list[float]:
-        """See RerankModel; the mean cosine of each question token to its best passage token, brought to [0, 1]."""
+        """See RerankModel; average the cosine of each question token to its best passage token, scaled to [0, 1]."""
         return await asyncio.to_thread(self._scores, question, passages)
 
     def _scores(self, question: str, passages: Sequence[str]) -> list[float]:

@@ -15,7 +15,7 @@ CHARACTERS_PER_TOKEN = 4
 
 
 class Reranking:
-    """Reranks for organizations; implements search's Reranker."""
+    """Reranks for organizations; implements `Reranker` of the search pipeline."""
 
     def __init__(self, rows: Repositories, models: RerankModels, max_sim: MaxSim, rate_limits: RateLimits) -> None:
         self._usage = rows.llm_usage
@@ -30,7 +30,7 @@ class Reranking:
 
         Raises:
             InvalidInputError: no such model, or no key for its provider; explains how to add one.
-            RateLimitedError, TransientError, ProviderRefusedError: the provider's.
+            RateLimitedError, TransientError, ProviderRefusedError: from the provider.
         """
         name = model or await self._models.default(organization)
         if name == MAX_SIM:

@@ -3,8 +3,8 @@
 - `words`: words without stop words, stemmed by the text's language (Snowball), without accents. Runs of characters
   written without spaces (Chinese, Japanese, Thai and others; Korean, whose endings are many) are taken in pairs.
 - `exact`: terms matched literally: whole codes (`INV-2024/00123`, `AX-42-B`, `jo@example.org`, an IBAN) and hyphenated
-  compounds, whose parts are words as well; and stop words, for questions of nothing else.
-- `characters`: the single characters of text without spaces, which count for less than pairs.
+  compounds, whose parts are words as well; and stop words, for questions that contain nothing else.
+- `characters`: the single characters of text without spaces, which weigh less than pairs.
 """
 
 from collections import Counter
@@ -20,18 +20,18 @@ from analytiq.retrieval.terms.languages import ENGLISH, STOP_WORDS, language_of
 from analytiq.retrieval.terms.scripts import UNSPACED_RUN, language_of_script, pairs, words_in
 
 RELEASE = 2
-"""Raised when the same text would become other terms; indexes of an older one are built anew."""
+"""Raised when the terms of a text change; indexes of an older release are rebuilt."""
 LONGEST_WORD = 64
-"""Characters by which words are told apart: what is longer is encoded data, not a word."""
+"""Most characters of a word: anything longer is encoded data."""
 KNOWN_WORDS = 200_000
-"""Words whose terms are remembered for each language: a look-up instead of 2 µs."""
+"""Words of each language whose terms are cached: a look-up instead of 2 µs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkTerms:
     """The terms of a chunk, with repetitions; `words` and `characters` are separated by spaces.
 
-    `language`: of its words in Latin script; None if they do not reveal it.
+    `language`: of its words in Latin script; None if undetected.
     """
 
     words: str
@@ -74,7 +74,7 @@ class Asked:
 
 
 def chunk_terms(text: str, *, language: str | None = None) -> ChunkTerms:
-    """Analyse a chunk; `language` applies if its words do not reveal their own."""
+    """Analyse a chunk; `language` applies if the language of its words is undetected."""
     plain = normalised(text)
     words = words_in(plain)
     characters = "" if plain.isascii() else " ".join("".join(UNSPACED_RUN.findall(plain)))
@@ -93,7 +93,7 @@ def chunk_terms(text: str, *, language: str | None = None) -> ChunkTerms:
 
 
 def asked_terms(question: str, languages: Sequence[str]) -> Asked:
-    """Analyse a question to chunks in these languages of Latin script; other scripts reveal theirs."""
+    """Analyse a question for chunks in these languages of Latin script; other scripts identify their language."""
     plain = normalised(question)
     spoken = languages or (ENGLISH,)
     words: Counter[AskedWord] = Counter()
@@ -123,7 +123,7 @@ def asked_terms(question: str, languages: Sequence[str]) -> Asked:
 
 
 def stems_of(word: str, language: str) -> list[str]:
-    """Return the terms of a normalised word; none of a stop word."""
+    """Return the terms of a normalised word; none for a stop word."""
     return _stems(language)[word].split()
 
 

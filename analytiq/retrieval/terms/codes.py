@@ -12,17 +12,17 @@ from analytiq.retrieval.terms.folding import folded
 from analytiq.retrieval.terms.scripts import SPACED, SPACED_WORD, WITHIN_WORD
 
 MOST_PARTS = 12
-"""What has more parts is a path or a list, whose parts are found."""
+"""Most parts of a code: anything longer is a path or a list, whose parts are indexed instead."""
 LONGEST_CODE = 100
 _GLUE = "[-_./\\\\:@+#&\u2010\u2011]|(?<=\\d),(?=\\d)"
 # They begin where a word does: tried within one, a word of n characters would be gone through n times.
 CHAIN = re.compile(f"(?<!{WITHIN_WORD}){SPACED}(?:(?:{_GLUE}){SPACED})+")
-"""Words that single signs join."""
+"""Words joined by single signs."""
 _ASCII_CHAIN = re.compile(f"(?<![a-z0-9])[a-z0-9]++(?:(?:{_GLUE})[a-z0-9]++)+")
 _LEVELS = (re.compile(r"[:@+#&]"), re.compile(r"[:@+#&/\\]"))
-"""A code is also one within a path, behind a label, or in an address: the signs that part those."""
+"""Signs that delimit codes: within a path, behind a label, and in an address."""
 _SIGNED = re.compile(r"(?<![^\W_])[a-z](?:\+\+|#)(?![^\W_])")
-"""C++, C#, F#."""
+"""Names that end with a sign: C++, C#, F#."""
 _IBAN = re.compile(r"(?<![^\W_])[a-z]{2}\d{2}(?: [a-z0-9]{4}){2,7}(?: [a-z0-9]{1,3})?(?![^\W_])", re.ASCII)
 _IBAN_ALONE = re.compile(r"[a-z]{2}\d{2}[a-z0-9]{10,30}", re.ASCII)
 _IBAN_MODULUS = 97
@@ -75,7 +75,7 @@ def single_codes(plain: str, words: Iterable[str]) -> list[Whole]:
 
 
 def parts_of_single(term: str) -> list[str]:
-    """Return the other spellings of a code without separators: in groups of four; without its signs."""
+    """Return the other spellings of a code without separators: in groups of four, and without its signs."""
     if _IBAN_ALONE.fullmatch(term) and _is_iban(term):
         return [term, *(term[start : start + 4] for start in range(0, len(term), 4))]
     return SPACED_WORD.findall(term)

@@ -22,16 +22,16 @@ _ARABIC = {
     "ک": "ك",
     "ـ": "",
 }
-"""Forms of alef, ya and waw that writers take one for another; ta marbuta; Persian letters; lengthening."""
+"""Forms of alef, ya and waw that writers interchange; ta marbuta; Persian letters; lengthening."""
 _LATIN = {"ø": "o", "đ": "d", "ł": "l", "ħ": "h", "ı": "i", "ŋ": "n", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d"}
-"""Letters that Unicode does not take apart."""
+"""Letters that Unicode does not decompose."""
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200c\u200d\u2060\ufeff"), "")
-"""Soft hyphens, joiners, byte order marks: they stand within words and are not seen."""
+"""Soft hyphens, joiners and byte order marks: invisible within words."""
 _FOLDS = _Folds()
 
 
 def normalised(text: str) -> str:
-    """Normalise a text to one width, composed and in lower case; accents stay, since stemmers read them."""
+    """Normalise a text to one width, composed and in lower case; keep accents, since stemmers read them."""
     if text.isascii():
         return text.lower()
     composed = unicodedata.normalize("NFKC", text).casefold().translate(_INVISIBLE)

@@ -1,6 +1,6 @@
 """Language detection for stemming: by script, then by the most frequent words.
 
-Only Latin script leaves a question open. Words of other scripts are stemmed by their script alone.
+Only Latin script is ambiguous. Words of other scripts are stemmed by their script alone.
 """
 
 import re
@@ -37,7 +37,7 @@ FREQUENT = {
     "turkish": "ve bir bu için ile da de ne çok daha gibi olarak olan sonra kadar ama var en değil her ya mı ki o"
     " nasıl nerede zaman kim hangi neden mi olduğu",
 }
-"""Stemmer of a language in Latin script → words that tell it from the others; from general knowledge of each."""
+"""Stemmer of a language in Latin script → words that distinguish the language; from general knowledge of each."""
 
 ENGLISH = "english"
 STOP_WORDS = {
@@ -56,21 +56,21 @@ STOP_WORDS = {
     "turkish": FREQUENT["turkish"],
     "tamil": "ஒரு என்று மற்றும் இந்த இது என்ற கொண்டு என்பது பல ஆகும் அல்லது அவர் நான் உள்ள அந்த இவர் என முதல் என்ன",
 }
-"""In place of tantivy's lists, which are short for English (nDCG@10 of Cranfield 0.372 instead of 0.380), and
-missing for the others (of XQuAD-ar 0.934 instead of 0.939)."""
+"""Replace tantivy's lists, which are short for English (nDCG@10 of Cranfield 0.372 instead of 0.380), and missing
+for the others (of XQuAD-ar 0.934 instead of 0.939)."""
 MOST_WORDS = 300
-"""Of a text that are looked at."""
+"""Most words of a text that are examined."""
 FEWEST_MARKS = 2
-"""One frequent word alone tells nothing: `die` is English too."""
+"""Fewest frequent words that decide: `die` alone is English too."""
 _LATIN = re.compile("[a-z\u00df-\u024f]")
 _ACCENTED = re.compile("[\u00df-\u024f]")
 _OTHER = re.compile(r"[^\W\d_a-z\u00df-\u024f]")
 
 
 def language_of(words: Sequence[str]) -> str | None:
-    """Return the stemmer for the lower-case words in Latin script of a text.
+    """Return the stemmer for a text, by its lower-case words in Latin script.
 
-    None if the evidence is too thin, or most of the text is in other scripts.
+    Return None if the evidence is too thin, or most of the text is in other scripts.
     """
     sample = words[:MOST_WORDS]
     marks = _languages_of_word()

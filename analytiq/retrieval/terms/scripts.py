@@ -9,18 +9,18 @@ UNSPACED = (
     "\uac00-\ud7af\u1100-\u11ff"  # Hangul
     "\U00020000-\U0003ffff"
 )
-"""Characters of scripts without spaces; and Hangul, whose spaces part more than words."""
+"""Characters of scripts without spaces; and Hangul, whose spaces separate more than words."""
 STEMMED = {
     "arabic": "\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff\ufb50-\ufdff\ufe70-\ufeff",
     "greek": "\u0370-\u03ff\u1f00-\u1fff",
     "russian": "\u0400-\u052f",
     "tamil": "\u0b80-\u0bff",
 }
-"""Stemmer → the characters that are stemmed by it, whatever language the text around them is in."""
+"""Stemmer → the characters that it stems, whatever the language of the surrounding text."""
 
 
 def _marks() -> str:
-    """Return the marks within words that Python does not count as letters: accents, vowel signs, tones; joiners."""
+    """Return the marks within words that Python does not count as letters: accents, vowel signs, tones, joiners."""
     marks = [chr(code) for code in range(0x0300, 0x1E00) if unicodedata.category(chr(code)) in ("Mn", "Mc")]
     return "".join(mark for mark in marks if not re.match(f"[{UNSPACED}]", mark)) + "\u00ad\u200c\u200d"
 
@@ -28,14 +28,14 @@ def _marks() -> str:
 _MARKS = _marks()
 _LETTER = f"[^\\W_{UNSPACED}]"
 SPACED = f"{_LETTER}++(?:[{_MARKS}]++{_LETTER}*+)*+"
-"""An expression for a word between spaces; it ends where what has no spaces begins."""
+"""Expression for a word between spaces; it ends where a script without spaces begins."""
 WITHIN_WORD = f"(?:{_LETTER}|[{_MARKS}])"
-"""An expression for any character of such a word."""
+"""Expression for any character of such a word."""
 SPACED_WORD = re.compile(SPACED)
 UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 WORD = re.compile(f"{SPACED}|[{UNSPACED}]+")
 ASCII_WORD = re.compile(r"[a-z0-9]+")
-"""The same as WORD in a normalised text of ASCII alone, and four times as fast."""
+"""The same as WORD for a normalised text of ASCII alone, and four times as fast."""
 _SCRIPTS = {language: re.compile(f"[{characters}]") for language, characters in STEMMED.items()}
 
 

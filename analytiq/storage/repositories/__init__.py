@@ -1,5 +1,5 @@
-"""Every query of the system, one repository a collection; methods are named for the questions they answer.
+"""Every query of the system, one repository a collection; each method is named for the question it answers.
 
 A method that touches a tenant's rows takes the organization id and puts it into the query. `INDEXES` beside
-each repository says what its queries need; `analytiq.storage.migrations` creates them.
+each repository declares the indexes of its queries; `analytiq.storage.migrations` creates them.
 """

@@ -1,8 +1,8 @@
-"""Reads what an archive of an organization holds, as BSON, batch by batch.
+"""Reader of the rows of an organization's archive, as BSON, batch by batch.
 
-What names other rows is read in one snapshot; what is named, outside of it and afterwards: files, texts and vectors do
-not change once something names them, and a hold (`backup_holds`) keeps them from being deleted. A snapshot alone
-would not do: the server keeps its history for five minutes only.
+Rows that refer to others are read in one snapshot; the referenced files, texts and vectors are read afterwards: they
+never change once referenced, and a retention hold (`backup_holds`) keeps them from deletion. A snapshot alone
+would not suffice: the server keeps its history for five minutes only.
 """
 
 import math
@@ -24,26 +24,26 @@ from analytiq.storage.repositories.vectors import collection_name
 from analytiq.storage.session import Session
 
 IDS_PER_QUERY = 500
-"""Rows that are looked up by id at once."""
+"""Rows looked up by id in one query."""
 CHATS = ("chat_threads", "chat_messages")
 PASSAGES_PER_BATCH = 50
-"""Rows of answers, which hold every passage that their models saw: about 100 KB each."""
+"""Rows of answers, which contain every passage shown to their models: about 100 KB each."""
 PROMPTS = ("prompts", "prompt_versions", "prompt_results")
 RUNS_PER_BATCH = 20
-"""A run holds every passage that its model saw: up to 2 MB."""
+"""A run contains every passage shown to its model: up to 2 MB."""
 GENERATIONS_PER_QUERY = 100
 FILES_PER_QUERY = 50
 ROWS_PER_BATCH = 1000
 CHUNKS_PER_BATCH = 16
-"""Of a file: just under 4 MB."""
+"""Chunks of a file: just under 4 MB."""
 _CODEC: CodecOptions[Row] = CodecOptions(tz_aware=True, uuid_representation=UuidRepresentation.STANDARD)
 SNAPSHOT_GONE = (239, 246)
-"""SnapshotTooOld, SnapshotUnavailable."""
+"""SnapshotTooOld and SnapshotUnavailable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some rows of a collection, as BSON documents one after the other. `kb_id` for vectors only."""
+    """Some rows of a collection, as concatenated BSON documents. `kb_id` for vectors only."""
 
     collection: str
     kb_id: str | None
@@ -69,11 +69,11 @@ class OrganizationName:
 
 
 KeysOf = Callable[[KbOfSnapshot, Sequence[str]], list[str]]
-"""(knowledge base, hashes of chunks) → the keys that their embeddings may have in the cache shared by all."""
+"""(knowledge base, hashes of chunks) → the keys that their embeddings may have in the shared cache."""
 
 
 class _Ids:
-    """Ids with how many rows hang on each: 16 bytes apiece, for there may be millions."""
+    """Ids with the number of rows that refer to each: 16 bytes apiece, since there may be millions."""
 
     def __init__(self) -> None:
         self._ids = bytearray()
@@ -84,7 +84,7 @@ class _Ids:
         self._counts.append(count)
 
     def batches(self, size: int) -> Iterator[tuple[list[ObjectId], int]]:
-        """Return some ids, and the number of their dependent rows."""
+        """Yield batches of ids, each with the number of dependent rows."""
         for start in range(0, len(self._counts), size):
             raw = self._ids[start * 12 : (start + size) * 12]
             ids = [ObjectId(bytes(raw[at : at + 12])) for at in range(0, len(raw), 12)]
@@ -110,10 +110,10 @@ class ArchiveSource:
         self._client = connection.client
         self._database = connection.majority
         self.warnings: list[str] = []
-        """What an archive lacks of what it should hold, or may hold too much of."""
+        """Warnings about rows that the archive lacks, or may wrongly contain."""
 
     async def organizations(self) -> list[OrganizationName]:
-        """Every organization, oldest first."""
+        """Return every organization, oldest first."""
         cursor = self._database["organizations"].find({}, {"name": 1}).sort("_id", 1)
         return [OrganizationName(str(row["_id"]), str(row["name"])) async for row in cursor]
 
@@ -123,7 +123,7 @@ class ArchiveSource:
         return int(row["version"]) if row else 0
 
     async def own_addresses(self) -> list[str]:
-        """Return the addresses of providers that are not the well-known ones, of any organization."""
+        """Return the addresses of providers at custom addresses, of any organization."""
         found: list[Any] = await self._database["llm_providers"].distinct("api_base")
         return sorted({str(address) for address in found if address})
 
@@ -135,11 +135,11 @@ class ArchiveSource:
     async def of_organization(
         self, organization_id: str, *, is_whole: bool, keys_of: KeysOf
     ) -> AsyncGenerator[Piece, None]:
-        """Everything of an organization, section after section; the caller holds it.
+        """Yield all rows of an organization, section by section; the caller holds a retention hold on it.
 
         Raises:
             NotFoundError: there is no such organization.
-            TransientError: the snapshot took longer than the server keeps one.
+            TransientError: the server no longer keeps the snapshot.
         """
         named = _Named()
         try:
@@ -164,7 +164,7 @@ class ArchiveSource:
             yield piece
 
     async def of_installation(self, organization_ids: Sequence[str]) -> AsyncGenerator[Piece, None]:
-        """Return the rows without an organization: platform providers and embeddings without a known payer."""
+        """Yield the rows without an organization: platform providers and embeddings without a known payer."""
         async for piece in self._read("llm_providers", {"organization_id": None}):
             yield piece
         query: Row = {"payer_organization_id": {"$nin": list(organization_ids)}, "scope": "global"}
@@ -293,7 +293,7 @@ class ArchiveSource:
     async def _shared_embeddings(
         self, organization_id: str, kb: KbOfSnapshot, generations: Sequence[ObjectId], keys_of: KeysOf
     ) -> AsyncGenerator[Piece, None]:
-        """Embeddings that others have paid for and these vectors were made from; the archive does not say who paid."""
+        """Yield embeddings of these vectors that others have paid for; the archive does not name the payers."""
         query: Row = {
             "generation_id": {"$in": [str(item) for item in generations]},
             "organization_id": organization_id,
@@ -332,7 +332,7 @@ class ArchiveSource:
 
 
 def decode_rows(rows: bytes) -> list[Row]:
-    """BSON documents that lie one after the other."""
+    """Decode concatenated BSON documents."""
     return bson.decode_all(rows, _CODEC)  # pyright: ignore[reportUnknownMemberType]  # its memoryview has no item type
 
 

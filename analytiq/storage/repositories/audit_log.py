@@ -1,4 +1,4 @@
-"""Collection `audit_log`: who did what in an organization; entries are only ever added."""
+"""Collection `audit_log`: actions of people and tokens in an organization; append-only."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -19,13 +19,13 @@ INDEXES = {
 
 
 class AuditLogRepository:
-    """Entries of one organization."""
+    """Audit entries of an organization."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["audit_log"]
 
     async def add(self, entries: Sequence[AuditEntry]) -> None:
-        """Note what was done."""
+        """Record an action."""
         if entries:
             await self._collection.insert_many([encode(entry) for entry in entries], ordered=False)
 
@@ -52,5 +52,5 @@ class AuditLogRepository:
         return [decode(AuditEntry, row) async for row in cursor], await self._collection.count_documents(query)
 
     async def forget_before(self, moment: datetime) -> int:
-        """Delete what is older, of every organization; returns how many entries."""
+        """Delete older entries, of every organization; return their number."""
         return (await self._collection.delete_many({"at": {"$lt": moment}})).deleted_count

@@ -1,9 +1,9 @@
-"""Collection `backup_holds`: organizations of which nothing may be deleted physically for now.
+"""Collection `backup_holds`: retention holds, which forbid the physical deletion of an organization's data.
 
-A backup reads what a snapshot names, after the snapshot; a restore writes files before the documents that name them.
-While either holds the organization, jobs that delete files, texts and vectors wait (they look after they have read
-what they decide by, so that a hold that is older than that is always seen). A hold expires by the server's clock, so
-that a killed backup holds nothing for good.
+A backup reads the files, texts and vectors of a snapshot after the snapshot; a restore writes files before the
+documents that refer to them. While either holds the organization, jobs that delete files, texts and vectors wait.
+Such a job checks for holds after reading its own input, so that it sees every older hold. A hold expires by the
+server's clock, so that a killed backup releases it.
 """
 
 from pymongo import IndexModel
@@ -16,7 +16,7 @@ from analytiq.storage.repositories.rows import Row
 HOLD_SECONDS = 120.0
 RENEW_SECONDS = 20.0
 LOOK_AGAIN_SECONDS = 30.0
-"""After which a job that met a hold looks again."""
+"""Seconds after which a job that met a hold checks again."""
 
 INDEXES = {
     "backup_holds": [
@@ -27,21 +27,21 @@ INDEXES = {
 
 
 class BackupHoldRepository:
-    """Holds on organizations."""
+    """Retention holds on organizations."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["backup_holds"]
         self._majority = connection.majority["backup_holds"]
 
     async def take(self, organization_id: str, *, reason: str) -> str:
-        """Hold the organization for HOLD_SECONDS; returns the hold's id. A majority knows of it when this returns."""
+        """Hold the organization for HOLD_SECONDS; return the hold's id once a majority has it."""
         hold_id = new_id()
         row: Row = {"organization_id": organization_id, "reason": {"$literal": reason}, "expires_at": _expiry()}
         await self._collection.update_one({"_id": object_id(hold_id)}, [{"$set": row}], upsert=True)
         return hold_id
 
     async def renew(self, organization_id: str, hold_id: str) -> bool:
-        """Hold on; False where the hold has run out, and what it held may be gone."""
+        """Extend the hold; return False if it has expired, so that held data may be gone."""
         result = await self._collection.update_one(
             {"_id": object_id(hold_id), "organization_id": organization_id, **_live()},
             [{"$set": {"expires_at": _expiry()}}],
@@ -49,11 +49,11 @@ class BackupHoldRepository:
         return result.matched_count == 1
 
     async def release(self, organization_id: str, hold_id: str) -> None:
-        """Let go."""
+        """Release the hold."""
         await self._collection.delete_one({"_id": object_id(hold_id), "organization_id": organization_id})
 
     async def reason(self, organization_id: str) -> str | None:
-        """Why the organization is held; None where it is not."""
+        """Return the reason of the organization's hold, None without a hold."""
         row: Row | None = await self._majority.find_one({"organization_id": organization_id, **_live()})
         return None if row is None else str(row["reason"])
 
@@ -62,10 +62,10 @@ class BackupHoldRepository:
         return await self._majority.find_one(_live(), {"_id": 1}) is not None
 
     async def require_free(self, organization_id: str) -> None:
-        """Let a job that deletes go on only where nothing holds the organization.
+        """Refuse a deleting job while the organization is held.
 
         Raises:
-            RateLimitedError: something does; waiting for it is not held against the job.
+            RateLimitedError: the organization is held; waiting does not count as a failed attempt.
         """
         reason = await self.reason(organization_id)
         if reason is not None:

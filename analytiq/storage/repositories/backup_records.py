@@ -1,4 +1,4 @@
-"""Collection `backup_records`: the backups and restores of an organization that were made, run, or failed."""
+"""Collection `backup_records`: an organization's backups and restores, in progress, finished or failed."""
 
 from pymongo import IndexModel
 
@@ -9,7 +9,7 @@ from analytiq.storage.repositories.rows import Row, decode, encode
 
 SIGN_OF_LIFE_SECONDS = 20.0
 LOST_SECONDS = 120.0
-"""After its last sign of life, a record that still runs is of a process that was killed: as the holds of backups."""
+"""Seconds without a heartbeat after which the process of a running record counts as killed, as for holds of backups."""
 
 INDEXES = {"backup_records": [IndexModel([("organization_id", 1), ("started_at", -1), ("_id", -1)])]}
 
@@ -21,23 +21,23 @@ class BackupRecordRepository:
         self._collection = connection.database["backup_records"]
 
     async def insert(self, record: BackupRecord) -> None:
-        """Remember one that runs, or has ended."""
+        """Store a record in progress or finished."""
         row = {name: {"$literal": value} for name, value in encode(record).items() if name != "_id"}
         await self._collection.update_one(
             {"_id": object_id(record.id)}, [{"$set": {**row, "seen_at": "$$NOW"}}], upsert=True
         )
 
     async def keep_alive(self, record: BackupRecord) -> None:
-        """Say that its process lives."""
+        """Renew the record's heartbeat."""
         await self._collection.update_one(_key(record), [{"$set": {"seen_at": "$$NOW"}}])
 
     async def end(self, record: BackupRecord) -> None:
-        """Remember how it ended; nothing where the organization was erased meanwhile."""
+        """Record the outcome; do nothing if the organization was erased meanwhile."""
         row: Row = {name: value for name, value in encode(record).items() if name != "_id"}
         await self._collection.update_one(_key(record), {"$set": row})
 
     async def forget(self, record: BackupRecord) -> None:
-        """Delete it."""
+        """Delete the record."""
         await self._collection.delete_one(_key(record))
 
     async def page(self, organization_id: str, *, skip: int, limit: int) -> tuple[list[BackupRecord], int]:
@@ -68,5 +68,5 @@ def _key(record: BackupRecord) -> Row:
 
 
 def recorded(rows: dict[str, int]) -> tuple[RecordedRows, ...]:
-    """Rows by collection, in order of names."""
+    """Return the rows by collection, in order of names."""
     return tuple(RecordedRows(collection=name, rows=count) for name, count in sorted(rows.items()))

@@ -17,10 +17,10 @@ PayerAndModel = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """The sums.
+    """The sums of the books.
 
-    `removed`: embeddings that the cache has let go again. `unreleased`: charged by reservations that their account has
-    not counted as used yet.
+    `removed`: embeddings evicted from the cache. `unreleased`: charged by reservations that their account does not
+    count as used yet.
     """
 
     cached: Mapping[PayerAndModel, int]
@@ -31,7 +31,7 @@ class Books:
 
 
 class BooksRepository:
-    """Reads everything at one point in time, so that what is committed meanwhile unbalances nothing."""
+    """Reads everything at one point in time, so that concurrent commits unbalance nothing."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._client = connection.client
@@ -41,7 +41,7 @@ class BooksRepository:
         self._accounts = connection.database["spu_accounts"]
 
     async def read(self) -> Books:
-        """Return the sums of all organizations."""
+        """Return the sums over all organizations."""
         async with self._client.start_session(snapshot=True) as session:
             accounts: list[Row] = [row async for row in self._accounts.find({}, session=session)]
             return Books(

@@ -1,4 +1,4 @@
-"""The database's change stream: which documents, knowledge bases, jobs and credentials change, whosever they are."""
+"""The database's change stream: changes to documents, knowledge bases, jobs and credentials of all organizations."""
 
 from collections.abc import AsyncGenerator, Iterator
 from typing import Any
@@ -12,7 +12,7 @@ from analytiq.storage.repositories.rows import Row
 
 _CREDENTIALS = ("access_tokens", "user_sessions", "members", "organizations")
 _WAIT_MILLISECONDS = 10_000
-"""For so long the server keeps a question open that it has no answer to."""
+"""Time for which the server holds a request without news."""
 
 _UPDATED: Row = {"updateDescription.updatedFields.updated_at": {"$exists": True}}
 _TOLD: Row = {
@@ -46,21 +46,21 @@ _FIELDS: Row = {
 
 
 class ChangeStreamRepository:
-    """Reads what changes; reading rows, with their organization, is for others."""
+    """Reads change notices only; other repositories read the rows, with their organization."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._database = connection.database
 
     async def now(self) -> ChangeMoment:
-        """Return the latest place in the history."""
+        """Return the latest position in the change history."""
         hello: Row = await self._database.command("hello")
         latest: Timestamp = hello["operationTime"]
         return ChangeMoment(latest.time, latest.inc)
 
     async def watch(self, after: ChangeMoment) -> AsyncGenerator[list[Change]]:
-        """Yield the changes after the given place, and an empty list after some quiet seconds.
+        """Yield the changes after the given position, and an empty list after some quiet seconds.
 
-        Rows are not looked up by the server: a row that changes ten times in a second is read once.
+        The server does not look rows up: a row that changes ten times in a second is read once.
         """
         stream = await self._database.watch(
             [{"$match": _TOLD}, {"$project": _FIELDS}],

@@ -26,7 +26,7 @@ INDEXES = {
 }
 
 LEASE_SECONDS = 30.0
-"""An answer whose process has said nothing for so long is over."""
+"""Seconds without a heartbeat after which an answer counts as abandoned."""
 
 
 class ChatRepository:
@@ -61,7 +61,7 @@ class ChatRepository:
     async def change_thread(
         self, organization_id: str, thread_id: str, changes: Mapping[str, Any]
     ) -> ChatThread | None:
-        """Set fields of a thread; None where there is none."""
+        """Set fields of a thread; return None if it does not exist."""
         query = _own(organization_id, thread_id)
         if not query:
             return None
@@ -71,7 +71,7 @@ class ChatRepository:
         return decode(ChatThread, row) if row else None
 
     async def delete_thread(self, organization_id: str, thread_id: str) -> bool:
-        """Remove a thread with its messages; the thread first, so that none is added any more."""
+        """Remove a thread with its messages; the thread first, so that no message is added meanwhile."""
         query = _own(organization_id, thread_id)
         if not query:
             return False
@@ -80,7 +80,7 @@ class ChatRepository:
         return result.deleted_count == 1
 
     async def claim(self, session: Session, thread: ChatThread, message_id: str, title: str) -> ChatThread | None:
-        """Take the thread for an answer, and two numbers for its messages; None where another is being given."""
+        """Claim the thread for an answer and reserve two message numbers; return None while another is in progress."""
         now = clock.now()
         row: Row | None = await self._threads.find_one_and_update(
             {
@@ -103,11 +103,11 @@ class ChatRepository:
         return decode(ChatThread, row) if row else None
 
     async def add_messages(self, session: Session, messages: Sequence[ChatMessage]) -> None:
-        """Store new messages of a thread that was claimed."""
+        """Store new messages of a claimed thread."""
         await self._messages.insert_many([encode(message) for message in messages], session=session)
 
     async def reopen(self, session: Session, thread: ChatThread, answer: ChatMessage) -> ChatMessage | None:
-        """Take the thread for its last answer once more; None where another is being given, or it changed meanwhile."""
+        """Claim the thread to continue its last answer; return None while another is in progress, or if it changed."""
         now = clock.now()
         claimed = await self._threads.update_one(
             {
@@ -172,7 +172,7 @@ class ChatRepository:
         return [decode(ChatMessage, row) async for row in cursor][::-1]
 
     async def write_progress(self, answer: ChatMessage) -> ChatMessage | None:
-        """Write the answer so far and that its process lives; the row as it is then, None where it is gone or over."""
+        """Store the answer so far as a heartbeat; return the row, None if the answer is gone or over."""
         now = clock.now()
         fields = ("content", "reasoning", "question", "steps", "passages", "document_ids", "usage")
         row: Row | None = await self._messages.find_one_and_update(
@@ -189,9 +189,9 @@ class ChatRepository:
         return decode(ChatMessage, row)
 
     async def finish(self, answer: ChatMessage, *, counted: ChatUsage) -> bool:
-        """Write the answer as it ended, and free its thread; False where it is gone or was ended by another.
+        """Store the finished answer and free its thread; return False if it is gone or another process ended it.
 
-        `counted`: of its usage, what the thread has already, from before the answer was continued.
+        `counted`: the part of the answer's usage that the thread counted before the answer was continued.
         """
         now = clock.now()
         fields = (
@@ -221,14 +221,14 @@ class ChatRepository:
         return result.matched_count == 1
 
     async def want_stop(self, organization_id: str, message_id: str) -> None:
-        """Tell the process that answers to stop."""
+        """Tell the answering process to stop."""
         await self._messages.update_one(
             {**_own(organization_id, message_id), "state": AnswerState.RUNNING.value},
             {"$set": {"is_stop_wanted": True}},
         )
 
     async def note_listener(self, organization_id: str, message_id: str) -> None:
-        """Note that a reader in another process follows the answer."""
+        """Record that a reader in another process follows the answer."""
         await self._messages.update_one(
             {**_own(organization_id, message_id), "state": AnswerState.RUNNING.value},
             {"$set": {"listened_at": clock.now()}},
@@ -259,9 +259,9 @@ class ChatRepository:
             )
 
     async def erase_document(self, organization_id: str, document_id: str) -> None:
-        """Take the passages of a deleted document out of answers, and what was written from them.
+        """Remove the passages of a deleted document from answers, with the text written from them.
 
-        An answer that was made from it says nothing any more: its text may repeat what was erased.
+        An answer based on the document becomes empty: its text may repeat erased content.
         """
         await self._messages.update_many(
             {"organization_id": organization_id, "document_ids": document_id},

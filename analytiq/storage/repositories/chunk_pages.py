@@ -1,4 +1,4 @@
-"""Chunks that are indexed now, by document and number, a page at a time."""
+"""Currently indexed chunks, by document and number, one page at a time."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +23,7 @@ class _Part:
 
 
 class ChunkPageRepository:
-    """Reads index entries and chunks in one snapshot: a document that is swapped meanwhile is old or new, not half."""
+    """Reads index entries and chunks in one snapshot: a document swapped meanwhile appears in one version only."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._client = connection.client
@@ -45,9 +45,9 @@ class ChunkPageRepository:
             return await self._passages(organization_id, kb_id, parts, session), total
 
     async def _counted(self, organization_id: str, kb_id: str, session: AsyncClientSession) -> int:
-        """Return the number of chunks of a knowledge base, from its row if that is current.
+        """Return the number of chunks of a knowledge base, from its row if up to date.
 
-        While documents come and go it is the sum over its entries, from the index alone.
+        While documents come and go, sum over its entries, from the index alone.
         """
         key = object_id(kb_id)
         row: Row | None = await self._database["knowledge_bases"].find_one(
@@ -68,7 +68,7 @@ class ChunkPageRepository:
         return int(rows[0]["chunks"]) if rows else 0
 
     async def _parts(self, match: Row, skip: int, limit: int, session: AsyncClientSession) -> list[_Part]:
-        """Return the generations' chunks on the page; entries count the chunks before each."""
+        """Return the parts of generations on the page; entries count the chunks before each."""
         running: Row = {"$sum": "$chunk_count", "window": {"documents": ["unbounded", "current"]}}
         pipeline: list[Row] = [
             {"$match": match},

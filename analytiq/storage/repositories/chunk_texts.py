@@ -1,4 +1,4 @@
-"""The texts in collections `kb_vectors_{kb_id}`, as an index of words reads them."""
+"""The texts of collections `kb_vectors_{kb_id}`, as the keyword index reads them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
@@ -33,7 +33,7 @@ class ChunkText:
 
 
 class TextsAt:
-    """A consistent reading at one epoch, good while the snapshot is: `minSnapshotHistoryWindowInSeconds`, 5 min."""
+    """A consistent reading at one epoch, for the snapshot's lifetime: `minSnapshotHistoryWindowInSeconds`, 5 min."""
 
     def __init__(self, epoch: Epoch, read: "_Reading") -> None:
         self.epoch = epoch
@@ -44,7 +44,7 @@ class TextsAt:
         return await self._read.changes(after)
 
     def texts(self, generation_ids: Collection[str] | None) -> AsyncIterator[list[ChunkText]]:
-        """Return the chunks of the generations that are indexed now, or (None) of all, in batches."""
+        """Yield the chunks of these currently indexed generations, None: of all, in batches."""
         return self._read.texts(generation_ids)
 
 
@@ -101,7 +101,7 @@ class ChunkTextRepository:
 
     @asynccontextmanager
     async def reading(self, organization_id: str, kb_id: str) -> AsyncGenerator[TextsAt | None]:
-        """Return a consistent reading of what is indexed now; None where the knowledge base is gone."""
+        """Return a consistent reading of the current index; None if the knowledge base is gone."""
         async with self._connection.client.start_session(snapshot=True) as session:
             reading = _Reading(self._connection, session, organization_id, kb_id)
             epoch = await reading.epoch()

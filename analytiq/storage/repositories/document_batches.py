@@ -1,4 +1,4 @@
-"""Collection `docs`: what is done to many documents at once, a batch a transaction."""
+"""Collection `docs`: operations on many documents, one batch a transaction."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from analytiq.storage.session import Session
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in the order of documents, newest first: both never change, so that no change moves a document."""
+    """A position in the order of documents, newest first; its fields never change, so no change moves a document."""
 
     created_at: datetime
     document_id: str
@@ -38,7 +38,7 @@ class DocumentBatchRepository:
         after: Place | None,
         limit: int,
     ) -> list[Document]:
-        """Return the first selected documents after the given place, newest first."""
+        """Return the first selected documents after the given position, newest first."""
         conditions: list[Row] = [await matching(self._collection, organization_id, query, session)]
         if excluded:
             conditions.append({"_id": {"$nin": object_ids(set(excluded))}})
@@ -54,7 +54,7 @@ class DocumentBatchRepository:
         return [decode(Document, row) async for row in cursor.sort([("created_at", -1), ("_id", -1)]).limit(limit)]
 
     async def await_extraction(self, session: Session, organization_id: str, document_ids: Collection[str]) -> None:
-        """Show documents as waiting for extraction, without an error."""
+        """Mark documents as waiting for extraction, without an error."""
         own: Row = {"_id": {"$in": object_ids(set(document_ids))}, "organization_id": organization_id}
         waiting: Row = {"state": DocumentState.UPLOADED.value, "error": None, "updated_at": clock.now()}
         await self._collection.update_many(own, {"$set": waiting, "$inc": {"rev": 1}}, session=session)
@@ -68,7 +68,7 @@ class DocumentBatchRepository:
         added: Sequence[str],
         removed: Sequence[str],
     ) -> None:
-        """Take tags off documents and put tags on them, at the end."""
+        """Remove tags from documents, and add tags at the end."""
         kept: Row = {"$filter": {"input": "$tag_ids", "cond": {"$not": [{"$in": ["$$this", [*removed, *added]]}]}}}
         present: Row = {"$filter": {"input": "$tag_ids", "cond": {"$in": ["$$this", list(added)]}}}
         missing: Row = {"$setDifference": [list(added), "$tag_ids"]}

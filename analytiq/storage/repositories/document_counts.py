@@ -11,7 +11,7 @@ from analytiq.storage.ids import object_ids
 from analytiq.storage.repositories.rows import Row
 
 MOST_WAITING_COUNTED = 10_000
-"""Documents in progress that are counted for a page of knowledge bases; failed documents are all counted."""
+"""Most documents in progress counted for a page of knowledge bases; failed documents are always counted exactly."""
 MOST_FAILURE_CODES = 50
 
 _NOT_READ = (DocumentState.UPLOADED.value, DocumentState.EXTRACTING.value)
@@ -21,7 +21,7 @@ _NOT_READ = (DocumentState.UPLOADED.value, DocumentState.EXTRACTING.value)
 class MemberCounts:
     """Documents that share a tag with a knowledge base and are not searchable in their present version.
 
-    `failed`: unreadable, or given up by indexing. `unread`: waiting for extraction. `empty`: without any text.
+    `failed`: unreadable, or failed in indexing. `unread`: waiting for extraction. `empty`: without any text.
     """
 
     failed: int = 0
@@ -31,7 +31,7 @@ class MemberCounts:
 
 @dataclass(frozen=True, slots=True)
 class FailureCount:
-    """Failed documents with the same error code; `detail` is the sentence of one of them."""
+    """Failed documents with the same error code; `detail` is the message of one of them."""
 
     code: str
     detail: str
@@ -80,7 +80,7 @@ class DocumentCountRepository:
     async def of_knowledge_bases(
         self, organization_id: str, knowledge_bases: Collection[KnowledgeBase]
     ) -> dict[str, MemberCounts]:
-        """Count the members of each knowledge base; the number of queries does not depend on how many there are."""
+        """Count the members of each knowledge base, with a fixed number of queries."""
         tag_ids = sorted({tag_id for item in knowledge_bases for tag_id in item.tag_ids})
         if not tag_ids:
             return {item.id: MemberCounts() for item in knowledge_bases}
@@ -108,7 +108,7 @@ class DocumentCountRepository:
         return [(frozenset(row["_id"]), int(row["count"])) async for row in cursor]
 
     async def _given_up(self, organization_id: str, knowledge_bases: Collection[KnowledgeBase]) -> dict[str, int]:
-        """Count the documents that were read, but whose indexing was given up."""
+        """Count the documents that were extracted, but whose indexing failed."""
         dead: Row = {
             "organization_id": organization_id,
             "state": JobState.DEAD.value,

@@ -1,4 +1,4 @@
-"""Collection `docs`: which files an organization has, by path, in the order of their paths."""
+"""Collection `docs`: an organization's documents by path, in the order of paths."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from analytiq.storage.repositories.rows import Row, decode
 
 @dataclass(frozen=True, slots=True)
 class PathPlace:
-    """A place in the order of documents by path, then by id."""
+    """A position in the order of documents by path, then by id."""
 
     document_name: str
     document_id: str
 
 
 class DocumentLookupRepository:
-    """Documents of an organization by path, as a majority holds them."""
+    """Documents of an organization by path, read at majority."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.majority["docs"]
@@ -35,7 +35,7 @@ class DocumentLookupRepository:
         return await self._ordered(organization_id, below(folder), after=after, limit=limit)
 
     async def with_ids(self, organization_id: str, document_ids: Sequence[str]) -> list[Document]:
-        """Return those of the documents that exist."""
+        """Return the existing documents among these."""
         query: Row = {"_id": {"$in": object_ids(list(document_ids))}, "organization_id": organization_id}
         return [decode(Document, row) async for row in self._collection.find(query)]
 

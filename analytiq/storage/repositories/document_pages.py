@@ -1,4 +1,4 @@
-"""Pages of the list of documents: filtered, sorted, counted; quick in an organization of 100,000 documents."""
+"""Pages of the list of documents: filtered, sorted, counted; fast in an organization of 100,000 documents."""
 
 import asyncio
 import re
@@ -13,11 +13,11 @@ from analytiq.storage.repositories.rows import Row, decode
 from analytiq.storage.session import Session
 
 BY_NAME = "organization_id_1_document_name_1__id_1"
-"""The index of names, as MongoDB names it by itself."""
+"""MongoDB's default name of the index of names."""
 FEW_NAMED = 5_000
 _AFTER_SLASH = chr(ord("/") + 1)
 DEEP_SKIP = 1_000
-"""From here on a page is found by ids first: page 900 of 100,000 documents took 370 ms otherwise, not 60."""
+"""From this offset on, a page is found by ids first: page 900 of 100,000 documents takes 60 ms instead of 370."""
 
 Order = list[tuple[str, int]]
 
@@ -28,10 +28,10 @@ class DocumentQuery:
 
     name_search: str | None = None
     folder: str | None = None
-    """Documents in this folder and below it."""
+    """Folder whose documents, at any depth, are listed."""
     tag_ids: tuple[str, ...] = ()
     any_tag_ids: tuple[str, ...] | None = None
-    """The tags of a knowledge base: its documents have one of them; None does not narrow."""
+    """The tags of a knowledge base: its documents have one of them; None does not filter."""
     error_codes: tuple[str, ...] = ()
     states: tuple[DocumentState, ...] = ()
     file_types: tuple[FileType, ...] = ()
@@ -42,7 +42,7 @@ class DocumentQuery:
 
 
 def below(folder: str) -> Row:
-    """Return the condition on the names of documents in a folder: a range, which the index of names answers."""
+    """Return the condition on names of documents in a folder: a range, which the index of names answers."""
     return {"$gte": f"{folder}/", "$lt": f"{folder}{_AFTER_SLASH}"}
 
 
@@ -91,9 +91,9 @@ async def page_of(
 async def _named_like(
     collection: AsyncCollection[Row], wanted: Row, order: Order, *, skip: int, limit: int
 ) -> tuple[list[Document], int]:
-    """By a part of the name: counted in the index of names, and found there where few have it.
+    """Find documents by a part of the name: counted in the index of names, and found there if matches are few.
 
-    A part that many have is soon met in the list's own order.
+    A frequent part is soon met in the list's own order.
     """
     total = await collection.count_documents(wanted, hint=BY_NAME)
     cursor = collection.find(wanted).sort(order).skip(skip).limit(limit)

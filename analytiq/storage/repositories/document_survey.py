@@ -30,7 +30,7 @@ class DocumentSurvey:
         self._majority = connection.majority["docs"]
 
     async def stuck_before(self, moment: datetime, *, limit: int, organization_id: str | None = None) -> list[Document]:
-        """Documents that have been waiting for extraction since before `moment`, of any organization or of one."""
+        """Return documents waiting for extraction since before `moment`, of any organization or of one."""
         states = [DocumentState.UPLOADED.value, DocumentState.EXTRACTING.value]
         query: Row = {"state": {"$in": states}, "updated_at": {"$lt": moment}}
         if organization_id is not None:
@@ -51,13 +51,13 @@ class DocumentSurvey:
     async def members_among(
         self, organization_id: str, tag_ids: Collection[str], document_ids: Collection[str]
     ) -> dict[str, str]:
-        """Document id → text hash, of those of the documents that are members with text."""
+        """Return the text hash by document id, of the members with text among these."""
         query = {**_members(organization_id, tag_ids), "_id": {"$in": object_ids(set(document_ids))}}
         cursor = self._majority.find(query, {"text_hash": 1})
         return {str(row["_id"]): str(row["text_hash"]) async for row in cursor}
 
     async def of_ids(self, organization_id: str, document_ids: Collection[str]) -> dict[str, Document]:
-        """Document id → document, of those that exist."""
+        """Return the existing documents by id."""
         query: Row = {"_id": {"$in": object_ids(set(document_ids))}, "organization_id": organization_id}
         return {str(row["_id"]): decode(Document, row) async for row in self._majority.find(query)}
 
@@ -78,12 +78,12 @@ class DocumentSurvey:
         return await self._majority.count_documents(query, limit=at_most)
 
     async def files_named_among(self, file_ids: Collection[str]) -> set[str]:
-        """Return the files named by a document; reads all documents, so for the few files that no row names."""
+        """Return the files that a document refers to; reads all documents, so pass only the few files without a row."""
         cursor = self._majority.find({"file_id": {"$in": list(file_ids)}}, {"_id": 0, "file_id": 1})
         return {str(row["file_id"]) async for row in cursor}
 
     async def pointers(self, document_ids: Collection[str]) -> dict[str, DocumentPointers]:
-        """Document id → what it names, of those that exist, of whatever organization."""
+        """Return the pointers of existing documents by id, of any organization."""
         cursor = self._majority.find({"_id": {"$in": object_ids(set(document_ids))}}, _POINTERS)
         return {str(row["_id"]): _pointers(row) async for row in cursor}
 

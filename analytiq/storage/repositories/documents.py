@@ -19,7 +19,7 @@ from analytiq.storage.repositories.rows import Row, decode, encode
 from analytiq.storage.session import Session
 
 COUNTED_BY = {"organization_id": 1, "byte_size": 1, "_id": 1}
-"""The index that answers how much an organization stores, without reading a document."""
+"""The index that sums the stored bytes of an organization without reading a document."""
 
 INDEXES = {
     "docs": [
@@ -50,7 +50,7 @@ INDEXES = {
 }
 
 SORT_FIELDS = ("created_at", "document_name", "updated_at", "byte_size", "state")
-"""What a list of documents may be sorted by."""
+"""Fields by which a list of documents may be sorted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class DocumentRepository:
         self._by_primary = self._collection.with_options(write_concern=WriteConcern(w=1))
 
     async def insert_unless_known(self, session: Session, document: Document) -> Document | None:
-        """Store the document; where its identity is taken, store nothing and return the one that has it.
+        """Store the document; if its identity is taken, store nothing and return the document that has it.
 
-        An upsert, since an insert that collides inside a transaction ends it.
+        An upsert, since a colliding insert would end the transaction.
         """
         row = encode(document)
         key = {"organization_id": row.pop("organization_id"), "identity": row.pop("identity")}
@@ -96,12 +96,12 @@ class DocumentRepository:
     async def of_organizations(
         self, organization_ids: Collection[str], document_ids: Collection[str]
     ) -> list[Document]:
-        """Return the documents that belong to one of the organizations, each with its organization."""
+        """Return the documents of these organizations, each with its organization."""
         query: Row = {"_id": {"$in": object_ids(set(document_ids))}, "organization_id": {"$in": list(organization_ids)}}
         return [decode(Document, row) async for row in self._collection.find(query)]
 
     async def with_identity(self, organization_id: str, identity: str) -> Document | None:
-        """Return the organization's document with these bytes under this name, as a majority holds it."""
+        """Return the organization's document with these bytes under this name, read at majority."""
         row: Row | None = await self._majority.find_one({"organization_id": organization_id, "identity": identity})
         return decode(Document, row) if row else None
 
@@ -120,10 +120,10 @@ class DocumentRepository:
     async def change(
         self, session: Session, organization_id: str, document_id: str, changes: Mapping[str, Any]
     ) -> Document | None:
-        """Set fields and raise `rev`; None where there is no such document.
+        """Set fields and increment `rev`; return None if the document does not exist.
 
         Raises:
-            ConflictError: the new name and the bytes are those of another document.
+            ConflictError: another document has the new name and the same bytes.
         """
         try:
             row: Row | None = await self._collection.find_one_and_update(
@@ -140,7 +140,7 @@ class DocumentRepository:
         return decode(Document, row) if row else None
 
     async def with_metadata(self, organization_id: str, names: Sequence[str]) -> AsyncIterator[DocumentMetadata]:
-        """Documents whose metadata has one of these keys, with the values of these keys only."""
+        """Yield documents whose metadata has one of these keys, with the values of these keys only."""
         if not names:
             return
         paths = [f"metadata.{name}" for name in names]
@@ -161,7 +161,7 @@ class DocumentRepository:
         organization_id: str,
         changes: Mapping[str, tuple[Mapping[str, JsonValue], Sequence[str]]],
     ) -> None:
-        """Document id → values to set in its metadata, and keys to take out of it."""
+        """Change metadata, by document id: the values to set and the keys to remove."""
         updates: list[UpdateOne] = []
         for document_id, (values, removed) in changes.items():
             update: Row = {"$inc": {"rev": 1}, "$set": {"updated_at": clock.now()}}
@@ -173,7 +173,7 @@ class DocumentRepository:
             await self._collection.bulk_write(updates, session=session)
 
     async def delete(self, session: Session, organization_id: str, document_id: str) -> Document | None:
-        """Remove the row; what hangs on it follows by jobs."""
+        """Remove the row; jobs delete the dependent data."""
         row: Row | None = await self._collection.find_one_and_delete(
             {"_id": object_id(document_id, what="document"), "organization_id": organization_id},
             session=session,
@@ -181,7 +181,7 @@ class DocumentRepository:
         return decode(Document, row) if row else None
 
     async def begin_extracting(self, organization_id: str, document_id: str) -> Document | None:
-        """Show that a worker has begun, and return what it is to read; None where the document is gone."""
+        """Mark the document as being extracted, and return it; None if the document is gone."""
         row: Row | None = await self._by_primary.find_one_and_update(
             {"_id": object_id(document_id), "organization_id": organization_id},
             {"$set": {"state": DocumentState.EXTRACTING.value, "updated_at": clock.now()}},
@@ -199,7 +199,7 @@ class DocumentRepository:
         text: Mapping[str, Any],
         warnings: Sequence[str],
     ) -> Document | None:
-        """Point the document at its new text; returns it as it was, None where it is gone or has another file.
+        """Point the document at its new text; return its former row, None if it is gone or has another file.
 
         `text`: text_id, text_hash, page_count and character_count.
         """
@@ -229,7 +229,7 @@ class DocumentRepository:
         *,
         session: Session | None = None,
     ) -> None:
-        """Record the permanent failure of an extraction; an earlier version's text stays served."""
+        """Record the permanent failure of an extraction; an earlier version's text stays current."""
         await self._collection.update_one(
             {"_id": object_id(document_id), "organization_id": organization_id, "file_id": file_id},
             {
@@ -251,9 +251,9 @@ class DocumentRepository:
         text_hash: str,
         tag_ids: Collection[str],
     ) -> bool:
-        """Check that the document still has this text and one of these tags, and make rivals conflict.
+        """Check that the document still has this text and one of these tags, and make concurrent changes conflict.
 
-        `$inc` does it: a read, or a `$set` of the same value, would not conflict with a concurrent delete.
+        `$inc` achieves this: a read, or a `$set` of the same value, would not conflict with a concurrent delete.
         """
         result = await self._collection.update_one(
             {
@@ -277,7 +277,7 @@ class DocumentRepository:
     async def hold_for_removal(
         self, session: Session, organization_id: str, document_id: str, *, tag_ids: Collection[str]
     ) -> bool:
-        """Check that the document is gone, or has none of these tags or no text, and make rivals conflict."""
+        """Check that the document is gone, or has none of these tags, or no text; make concurrent changes conflict."""
         key: Row = {"_id": object_id(document_id), "organization_id": organization_id}
         no_member: Row = {
             "$or": [
@@ -292,9 +292,9 @@ class DocumentRepository:
     async def names_of_members(
         self, organization_id: str, document_ids: Collection[str], tag_ids: Collection[str]
     ) -> dict[str, str]:
-        """Document id → name, of those that exist and have one of the tags: half of the check of 2.4.
+        """Return the names by id of existing documents with one of the tags; a part of the check of every hit.
 
-        At majority: see `IndexEntryRepository.of_documents`.
+        Read at majority: see `IndexEntryRepository.of_documents`.
         """
         cursor = self._majority.find(
             {
@@ -307,7 +307,7 @@ class DocumentRepository:
         return {str(row["_id"]): str(row["document_name"]) async for row in cursor}
 
     async def names(self, organization_id: str, document_ids: Collection[str]) -> dict[str, str]:
-        """Document id → name, of those that exist."""
+        """Return the names by id of existing documents."""
         query = {"_id": {"$in": object_ids(set(document_ids))}, "organization_id": organization_id}
         cursor = self._collection.find(query, {"document_name": 1})
         return {str(row["_id"]): str(row["document_name"]) async for row in cursor}
@@ -333,7 +333,7 @@ class DocumentRepository:
     async def member_ids(
         self, organization_id: str, tag_ids: Collection[str], *, batch_size: int = 1000
     ) -> AsyncIterator[list[tuple[str, str]]]:
-        """All members with text, as batches of (document id, text hash) in order of id; resumes by key range."""
+        """Yield all members with text, as batches of (document id, text hash) in order of id; resumes by key range."""
         after: Any = None
         while True:
             query: Row = {

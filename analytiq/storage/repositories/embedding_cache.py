@@ -1,6 +1,6 @@
-"""Collections `embedding_cache` and `embedding_cache_removed`: embeddings, and how many of whose are gone again.
+"""Collections `embedding_cache` and `embedding_cache_removed`: embeddings, and counts of removed ones by payer.
 
-The ledger is written in the same transactions as the first.
+The same transactions write the ledger and the first collection.
 """
 
 from collections import Counter
@@ -21,9 +21,9 @@ from analytiq.storage.repositories.vectors import from_bindata, to_bindata
 from analytiq.storage.session import Session
 
 LOOKUP_SIZE = 1000
-"""Keys that a look-up asks for at once."""
+"""Keys of one look-up."""
 USE_NOTED_AFTER = timedelta(minutes=10)
-"""A row's last use is true to ten minutes: not a write for each look-up."""
+"""Resolution of a row's last use, ten minutes, so that look-ups seldom write."""
 
 INDEXES = {
     "embedding_cache": [
@@ -38,9 +38,9 @@ INDEXES = {
 
 @dataclass(frozen=True, slots=True)
 class CacheRow:
-    """An embedding to keep. `key`: SHA-256 of everything that it depends on (`analytiq.inference.embedding.cache_key`).
+    """An embedding to cache. `key`: SHA-256 of all of its inputs (`analytiq.inference.embedding.cache_key`).
 
-    `payer_organization_id`: None where nobody is known to have been charged for it.
+    `payer_organization_id`: None if no organization is known to have paid.
     """
 
     key: str
@@ -54,7 +54,7 @@ class CacheRow:
 
 @dataclass(frozen=True, slots=True)
 class Cached:
-    """The result of a look-up: embeddings by key, and the keys whose last use is to be noted (`note_use`)."""
+    """The result of a look-up: embeddings by key, and the keys whose last use is due to be recorded (`note_use`)."""
 
     embeddings: dict[str, NDArray[np.float32]]
     stale_keys: list[str]
@@ -62,9 +62,9 @@ class Cached:
 
 @dataclass(frozen=True, slots=True)
 class CacheSize:
-    """The counts of the server, at once for any size; `bytes` of all rows as BSON.
+    """The server's own counters, immediate for any size; `bytes` of all rows as BSON.
 
-    After a crash of the server both may be off, until it has validated the collection.
+    After a server crash both may be wrong until the collection is validated.
     """
 
     rows: int
@@ -80,7 +80,7 @@ class Removed:
 
 
 class EmbeddingCacheRepository:
-    """Embeddings by the hash of what was embedded."""
+    """Embeddings by the hash of their inputs."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["embedding_cache"]
@@ -99,17 +99,17 @@ class EmbeddingCacheRepository:
         return found
 
     async def present_among(self, keys: Collection[str]) -> set[str]:
-        """Return the cached keys, without their embeddings; covered by an index."""
+        """Return the cached keys among these, without their embeddings; a covered query."""
         return {str(row["_id"]) async for row in self._collection.find({"_id": {"$in": list(keys)}}, {"_id": 1})}
 
     async def note_use(self, keys: Collection[str]) -> None:
-        """Remember that they were used now. What a failover loses of it makes a row look ten minutes older."""
+        """Record the present use. If a failover loses the write, a row looks ten minutes older."""
         if keys:
             used: Row = {"$set": {"last_used_at": clock.now()}}
             await self._by_primary.update_many({"_id": {"$in": list(keys)}}, used)
 
     async def keep(self, session: Session, rows: Sequence[CacheRow]) -> int:
-        """Store those that are not there yet; returns how many these were: what is to be charged, unless it was."""
+        """Store the missing embeddings; return their number, which is to be charged unless it was."""
         result = await self._collection.bulk_write(_upserts(rows), ordered=False, session=session)
         return result.upserted_count
 
@@ -122,14 +122,14 @@ class EmbeddingCacheRepository:
         return CacheSize(rows=int(stats[0].get("count", 0)), bytes=int(stats[0].get("size", 0)))
 
     async def least_recently_used(self, *, limit: int, before: datetime) -> list[str]:
-        """Return the keys that were not used for longest, of those not used since `before`."""
+        """Return the least recently used keys among those not used since `before`."""
         cursor = self._collection.find({"last_used_at": {"$lt": before}}, {"_id": 1}).sort("last_used_at", 1)
         return [str(row["_id"]) async for row in cursor.limit(limit)]
 
     async def remove(self, session: Session, keys: Collection[str], *, unused_since: datetime) -> Removed:
-        """Delete rows, and note in the same transaction whose they were: charges stay explained.
+        """Delete rows, and record their payers in the same transaction: charges stay explained.
 
-        A row that was used after `unused_since` stays.
+        A row used after `unused_since` stays.
         """
         query: Row = {"_id": {"$in": list(keys)}, "last_used_at": {"$lt": unused_since}}
         shown: Row = {

@@ -1,7 +1,7 @@
 """Collection `embedding_claims`: leased claims on texts, so that only one worker pays for each text.
 
-Apart from `embedding_cache`, so that each row there is an embedding that somebody paid for: a claim is none, and
-would have to be left out of every count, look-up, bound and archive.
+A separate collection, so that each row of `embedding_cache` is a paid embedding: claims would have to be excluded
+from every count, look-up, bound and archive.
 """
 
 from collections.abc import Collection, Sequence
@@ -14,14 +14,14 @@ from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.rows import Row
 
 FORGOTTEN_SECONDS = 600
-"""After which the server deletes a claim that its worker left behind and that nobody has taken over."""
+"""Seconds after which the server deletes a claim abandoned by its worker."""
 DUPLICATE_KEY = 11000
 
 INDEXES = {"embedding_claims": [IndexModel([("lease_expires_at", 1)], expireAfterSeconds=FORGOTTEN_SECONDS)]}
 
 
 class EmbeddingClaimRepository:
-    """Leased claims on cache keys, on the server's clock. Nothing depends on them but that no text is paid twice."""
+    """Leased claims on cache keys, by the server's clock. They save double payments; correctness needs none of them."""
 
     def __init__(self, connection: MongoConnection) -> None:
         # One that a failover loses costs at most a second call; what is charged is decided by the cache row.
@@ -55,13 +55,13 @@ class EmbeddingClaimRepository:
         return {str(row["_id"]) async for row in self._collection.find(alive, {"_id": 1})}
 
     async def renew(self, keys: Collection[str], token: str, *, lease_seconds: float) -> None:
-        """Show that the claims' worker lives."""
+        """Renew the claims of a live worker."""
         await self._collection.update_many(
             {"_id": {"$in": list(keys)}, "token": token}, [{"$set": {"lease_expires_at": _in_seconds(lease_seconds)}}]
         )
 
     async def release(self, keys: Collection[str], token: str) -> None:
-        """Let others claim them: they are embedded, or will not be by us."""
+        """Release the claims: the texts are embedded, or this worker will not embed them."""
         await self._collection.delete_many({"_id": {"$in": list(keys)}, "token": token})
 
 

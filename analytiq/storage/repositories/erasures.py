@@ -1,4 +1,4 @@
-"""Collection `erasures`: what is to be erased, how far that is, what proves it; an organization's tombstone."""
+"""Collection `erasures`: requests, progress and proofs of erasures; tombstones of erased organizations."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -34,7 +34,7 @@ INDEXES = {
 
 
 class ErasureRepository:
-    """Erasures by id, and those of an organization."""
+    """Erasures by id, and by organization."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["erasures"]
@@ -56,7 +56,7 @@ class ErasureRepository:
             ) from error
 
     async def get(self, erasure_id: str) -> Erasure | None:
-        """Return the erasure with this id, of whatever organization; for operators and for the job that runs it."""
+        """Return the erasure with this id, of any organization; for operators and for the job that runs it."""
         ids = object_ids([erasure_id])
         row: Row | None = await self._majority.find_one({"_id": ids[0]}) if ids else None
         return decode(Erasure, row) if row else None
@@ -73,7 +73,7 @@ class ErasureRepository:
         return [decode(Erasure, row) async for row in cursor], await self._collection.count_documents(query)
 
     async def open_of(self, organization_id: str) -> Erasure | None:
-        """Return the erasure of the whole organization that is under way."""
+        """Return the unfinished erasure of the whole organization."""
         row: Row | None = await self._majority.find_one({"organization_id": organization_id, "is_open": True})
         return decode(Erasure, row) if row else None
 
@@ -88,7 +88,7 @@ class ErasureRepository:
         return [decode(Erasure, row) async for row in self._majority.find(query)]
 
     async def take(self, erasure_id: str, token: str) -> Erasure | None:
-        """Take the lease of an unfinished erasure; None where another process has it, or it is done."""
+        """Take the lease of an unfinished erasure; return None if another process has it, or it is finished."""
         await self._collection.update_one(
             {
                 "_id": object_id(erasure_id),
@@ -104,12 +104,12 @@ class ErasureRepository:
         return decode(Erasure, row) if row else None
 
     async def renew(self, erasure: Erasure) -> bool:
-        """Extend the lease; False where it is lost."""
+        """Extend the lease; return False if it is lost."""
         result = await self._collection.update_one(_held(erasure), [{"$set": {"lease_expires_at": _expiry()}}])
         return result.matched_count == 1
 
     async def let_go(self, erasure: Erasure, failure: Failure | None = None) -> None:
-        """Give the lease back, with what stopped it."""
+        """Release the lease, and record the error that stopped the erasure."""
         changes: Row = {"lease_token": None, "lease_expires_at": None}
         if failure is not None:
             changes["error"] = failure.model_dump()
@@ -118,18 +118,18 @@ class ErasureRepository:
     async def note(
         self, erasure: Erasure, changes: Mapping[str, object], *, session: Session | None = None
     ) -> Erasure | None:
-        """Set fields of one whose lease is ours; None where it is lost."""
+        """Set fields of an erasure under this process's lease; return None if the lease is lost."""
         result = await self._collection.update_one(_held(erasure), {"$set": dict(changes)}, session=session)
         return erasure.model_copy(update=dict(changes)) if result.matched_count else None
 
     async def add_counts(self, erasure: Erasure, counts: Mapping[str, int], *, documents: int = 0) -> None:
-        """Add to what was erased."""
+        """Add to the counts of erased rows."""
         added = {f"counts.{_key(name)}": count for name, count in counts.items() if count}
         if added or documents:
             await self._collection.update_one(_held(erasure), {"$inc": {**added, "documents": documents}})
 
     async def add_documents(self, erasure: Erasure, document_ids: Sequence[str]) -> bool:
-        """Remember documents before they are deleted, so that the proof looks for them; False: the lease is lost."""
+        """Record documents before their deletion, for the proof; return False if the lease is lost."""
         result = await self._collection.update_one(
             _held(erasure), {"$addToSet": {"document_ids": {"$each": list(document_ids)}}}
         )
@@ -157,19 +157,19 @@ class ErasureRepository:
         return result.matched_count == 1
 
     async def open_again(self, erasure_id: str) -> None:
-        """Rows have come back: erase once more."""
+        """Reopen the erasure: rows have reappeared and must be erased again."""
         await self._collection.update_one(
             {"_id": object_id(erasure_id), "state": ErasureState.DONE.value, "is_watched": True},
             {"$set": {"state": ErasureState.ERASING.value, "finished_at": None}},
         )
 
     async def watched_since(self, moment: datetime) -> list[Erasure]:
-        """Organizations erased since then, which nothing may bring back."""
+        """Return organizations erased since the moment, whose rows must not reappear."""
         query: Row = {"is_watched": True, "finished_at": {"$gte": moment}}
         return [decode(Erasure, row) async for row in self._majority.find(query)]
 
     async def left_behind(self) -> list[Erasure]:
-        """Unfinished ones that no process works on."""
+        """Return unfinished erasures that no process works on."""
         unfinished = [ErasureState.REQUESTED.value, ErasureState.ERASING.value, ErasureState.PROVING.value]
         free: Sequence[Row] = [{"lease_token": None}, {"$expr": {"$lt": ["$lease_expires_at", "$$NOW"]}}]
         query: Row = {"state": {"$in": unfinished}, "$or": list(free)}
@@ -177,7 +177,7 @@ class ErasureRepository:
 
 
 def _key(name: str) -> str:
-    """Return a collection's name as a field's: dots would make paths."""
+    """Return a collection's name as a field name, without dots, which would make paths."""
     return name.replace(".", "_")
 
 

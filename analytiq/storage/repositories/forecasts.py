@@ -9,14 +9,14 @@ from analytiq.storage.repositories.rows import Row
 from analytiq.storage.repositories.vectors import from_bindata
 
 MOST_NAMED = 20
-"""Of the documents whose text is not known; they are counted in any case."""
+"""Most documents without text that are returned; all are counted."""
 
 _HAS_TEXT: Row = {"text_id": {"$ne": None}, "character_count": {"$gt": 0}}
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownDocument:
-    """One whose text is not known: it is not extracted yet, or cannot be."""
+    """A document without a known text: not extracted yet, or unreadable."""
 
     document_id: str
     document_name: str
@@ -25,7 +25,7 @@ class UnknownDocument:
 
 @dataclass(frozen=True, slots=True)
 class TextTotals:
-    """Documents that have text, and its characters; how many have none yet, and the first of these by id."""
+    """The number and length of extracted texts; the number of documents without text, and the first of these by id."""
 
     documents: int
     characters: int
@@ -42,7 +42,7 @@ class SampledText:
 
 
 class ForecastRepository:
-    """Reads only."""
+    """Read-only queries for forecasts."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._documents = connection.database["docs"]
@@ -50,7 +50,7 @@ class ForecastRepository:
         self._cache = connection.database["embedding_cache"]
 
     async def totals(self, organization_id: str, tag_ids: Collection[str]) -> TextTotals:
-        """Of the organization's documents that have any of the tags."""
+        """Return the totals of the organization's documents that have one of the tags."""
         tagged = _tagged(organization_id, tag_ids)
         sums: Row = {"_id": None, "documents": {"$sum": 1}, "characters": {"$sum": "$character_count"}}
         cursor = await self._documents.aggregate([{"$match": {**tagged, **_HAS_TEXT}}, {"$group": sums}])
@@ -65,7 +65,7 @@ class ForecastRepository:
         return TextTotals(documents, characters, unknown, tuple(named))
 
     async def sample(self, organization_id: str, tag_ids: Collection[str], *, size: int) -> list[SampledText]:
-        """So many of the documents that have text, in random order; all, where there are no more."""
+        """Return a random sample of the documents with text; all of them if there are fewer."""
         with_text: Row = {**_tagged(organization_id, tag_ids), **_HAS_TEXT}
         shown: Row = {"text_id": 1, "character_count": 1}
         cursor = await self._documents.aggregate(
@@ -74,7 +74,7 @@ class ForecastRepository:
         return [SampledText(row["text_id"], row["character_count"]) async for row in cursor]
 
     async def dimensions(self, organization_id: str, model: str) -> int | None:
-        """Of the model's vectors, as the organization has them already; None where it has none."""
+        """Return the dimensions of the organization's stored vectors of the model; None without any."""
         of_model: Row = {"organization_id": organization_id, "embedding_model": model}
         row: Row | None = await self._knowledge_bases.find_one(of_model, {"embedding_dimensions": 1})
         if row is not None:

@@ -13,15 +13,15 @@ INDEXES = {"idempotency_keys": [IndexModel([("expires_at", 1)], expireAfterSecon
 
 
 class IdempotencyRepository:
-    """Answers by key, for a day."""
+    """Stored answers by idempotency key, kept for a day."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["idempotency_keys"]
 
     async def begin(self, wanted: KeptAnswer, *, now: datetime) -> KeptAnswer | None:
-        """Take the key; None where it is ours now, else what is kept under it.
+        """Take the key; return None if the caller now has it, else the answer stored under it.
 
-        A call whose process died in the middle holds its key until its lease runs out.
+        A call whose process died holds its key until the lease expires.
         """
         row: Row = wanted.model_dump()
         row["_id"] = row.pop("id")
@@ -41,23 +41,23 @@ class IdempotencyRepository:
                 return None
 
     async def keep(self, answer: KeptAnswer, *, status: int, content_type: str, body: bytes) -> None:
-        """Keep the answer of the call that came first."""
+        """Store the answer of the first call."""
         await self._collection.update_one(
             {"_id": answer.id, "organization_id": answer.organization_id},
             {"$set": {"status": status, "content_type": content_type, "body": body}},
         )
 
     async def release(self, answer: KeptAnswer) -> None:
-        """Return the call failed in a way that may pass: let the next one try."""
+        """Release the key of a call that failed temporarily, so that the next one may try."""
         await self._collection.delete_one({"_id": answer.id, "organization_id": answer.organization_id})
 
     async def page_of_encrypted(self, after: str | None, limit: int) -> list[KeptAnswer]:
-        """So many kept answers that have a body, of all organizations, by id, after this one."""
+        """Return the next stored answers with a body behind this id, of all organizations, in order of id."""
         query: Row = {"body": {"$nin": [None, b""]}, **({} if after is None else {"_id": {"$gt": after}})}
         return [decode(KeptAnswer, row) async for row in self._collection.find(query).sort("_id", 1).limit(limit)]
 
     async def replace_body(self, answer: KeptAnswer, body: bytes) -> None:
-        """Return the same answer, encrypted anew."""
+        """Replace the encrypted body of an answer by a re-encrypted one."""
         await self._collection.update_one(
             {"_id": answer.id, "organization_id": answer.organization_id, "body": answer.body},
             {"$set": {"body": body}},

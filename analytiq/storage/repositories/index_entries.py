@@ -33,13 +33,13 @@ INDEXES = {
 }
 
 HOLLOW = "hollow"
-"""An entry's configuration hash when its vectors are not whole: no configuration has it, so a sync makes them anew."""
+"""Configuration hash of an entry with incomplete vectors: it matches no configuration, so a sync rebuilds them."""
 
 _LEFT = (GenerationState.STAGING, GenerationState.SUPERSEDED, GenerationState.PURGING)
 
 
 class IndexEntryRepository:
-    """The truth of what is searchable."""
+    """Index entries: the authority on searchable generations."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["document_index"]
@@ -48,14 +48,14 @@ class IndexEntryRepository:
     async def get(
         self, organization_id: str, kb_id: str, document_id: str, *, session: Session | None = None
     ) -> IndexEntry | None:
-        """Return the entry of one pair."""
+        """Return the entry of a pair of document and knowledge base."""
         row: Row | None = await self._collection.find_one(
             {"kb_id": kb_id, "document_id": document_id, "organization_id": organization_id}, session=session
         )
         return decode(IndexEntry, row) if row else None
 
     async def put(self, session: Session, entry: IndexEntry) -> IndexEntry | None:
-        """Point the pair at a generation; returns the entry that it had before, if any."""
+        """Point the pair at a generation; return its previous entry, if any."""
         row = entry.model_dump()
         key = {"kb_id": row.pop("kb_id"), "document_id": row.pop("document_id")}
         before: Row | None = await self._collection.find_one_and_update(
@@ -79,7 +79,7 @@ class IndexEntryRepository:
         return result.deleted_count == 1
 
     async def note_projection(self, entry: IndexEntry, projection_hash: str) -> None:
-        """Remember what the chunks of the entry's generation carry, if that is still the current one."""
+        """Record the projection stored in the chunks of the entry's generation, if that is still current."""
         await self._collection.update_one(
             {
                 "kb_id": entry.kb_id,
@@ -98,10 +98,10 @@ class IndexEntryRepository:
     async def of_documents(
         self, organization_id: str, kb_id: str, document_ids: Collection[str]
     ) -> dict[str, IndexEntry]:
-        """Document id → entry in one knowledge base: half of the check of 2.4.
+        """Return the entries of one knowledge base by document id; a part of the check of every hit.
 
-        At majority, like the epoch: read otherwise, an entry would name a generation for some milliseconds before
-        the epoch that brings it can be seen, and its document would be found by neither.
+        Read at majority, like the epoch: otherwise an entry would name a generation some milliseconds before its
+        epoch becomes visible, and searches would miss the document under both.
         """
         cursor = self._majority.find(
             {"kb_id": kb_id, "document_id": {"$in": list(document_ids)}, "organization_id": organization_id}
@@ -124,7 +124,7 @@ class IndexEntryRepository:
     async def document_ids(
         self, organization_id: str, kb_id: str, *, batch_size: int = 1000
     ) -> AsyncIterator[list[IndexEntry]]:
-        """All entries of a knowledge base in batches, in order of document id; resumes by key range."""
+        """Yield all entries of a knowledge base in batches, in order of document id; resumes by key range."""
         after = ""
         while True:
             query = {"kb_id": kb_id, "document_id": {"$gt": after}, "organization_id": organization_id}
@@ -136,7 +136,7 @@ class IndexEntryRepository:
             after = entries[-1].document_id
 
     async def statistics(self, kb_id: str, *, document_ids: Collection[str] | None = None) -> tuple[int, int]:
-        """(documents, chunks) of a knowledge base, or of those of its documents."""
+        """Return (documents, chunks) of a knowledge base, or of these documents in it."""
         match: Row = {"kb_id": kb_id}
         if document_ids is not None:
             match["document_id"] = {"$in": list(document_ids)}
@@ -152,7 +152,7 @@ class IndexEntryRepository:
     async def between(
         self, organization_id: str, kb_id: str, *, after: str, until: str | None, limit: int
     ) -> list[IndexEntry]:
-        """Return the first entries of documents with ids in (after, until], in order of id; None: to the end."""
+        """Return the first entries of documents with ids in (after, until], in order of id; until None: to the end."""
         query: Row = {"kb_id": kb_id, "document_id": _key_range(after, until), "organization_id": organization_id}
         cursor = self._majority.find(query).sort("document_id", 1).limit(limit)
         return [decode(IndexEntry, row) async for row in cursor]
@@ -160,9 +160,9 @@ class IndexEntryRepository:
     async def mark_hollow(
         self, session: Session, organization_id: str, kb_id: str, document_id: str, generation_id: str
     ) -> bool:
-        """Let the next sync make the pair's vectors anew; what is left of them is found until then.
+        """Mark the pair's vectors as incomplete, so that the next sync rebuilds them; the rest is found until then.
 
-        False where the entry names another generation by now.
+        Return False if the entry now names another generation.
         """
         result = await self._collection.update_one(
             {
@@ -182,7 +182,7 @@ class IndexEntryRepository:
 
 
 class GenerationRepository:
-    """Complete sets of a document's vectors, and how far each is in its life."""
+    """Complete sets of a document's vectors, with the state of each."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["generations"]
@@ -190,10 +190,10 @@ class GenerationRepository:
         self._by_primary = self._collection.with_options(write_concern=WriteConcern(w=1))
 
     async def insert(self, generation: Generation) -> None:
-        """Announce a staging, before its first vector is written.
+        """Register a generation before its first vector is staged.
 
-        It does not wait for a majority: the vectors, which follow it in the oplog, do. One that a failover loses
-        in between cannot be committed.
+        The write does not wait for a majority, because the vectors follow it in the oplog and do wait. A generation
+        that a failover loses in between cannot be committed.
         """
         await self._by_primary.insert_one(encode(generation))
 
@@ -214,7 +214,7 @@ class GenerationRepository:
         chunk_count: int | None = None,
         session: Session | None = None,
     ) -> bool:
-        """Change its state; False where it is gone or in none of `from_states`."""
+        """Change its state; return False if it is gone or in none of `from_states`."""
         changes: Row = {"state": to_state.value, "updated_at": clock.now()}
         if chunk_count is not None:
             changes["chunk_count"] = chunk_count
@@ -265,9 +265,9 @@ class GenerationRepository:
         return [decode(Generation, row) async for row in self._collection.find(query).limit(limit)]
 
     async def chunks_not_current(self, kb_id: str) -> int:
-        """Count at most the vectors of the knowledge base's generations that are not, or no longer, current.
+        """Count the vectors of the knowledge base's generations that are not current, up to a limit.
 
-        Of all knowledge bases there are few of these generations, so their index by state finds them.
+        All knowledge bases together have few such generations, so their index by state finds them.
         """
         cursor = await self._collection.aggregate(
             [
@@ -292,12 +292,12 @@ class GenerationRepository:
         return [decode(Generation, row) async for row in cursor]
 
     async def of_ids(self, organization_id: str, generation_ids: Collection[str]) -> dict[str, Generation]:
-        """Map generation ids to rows, for those that have one."""
+        """Return the existing rows by generation id."""
         query: Row = {"_id": {"$in": object_ids(set(generation_ids))}, "organization_id": organization_id}
         return {str(row["_id"]): decode(Generation, row) async for row in self._majority.find(query)}
 
     async def register(self, session: Session, entry: IndexEntry) -> None:
-        """Give the generation that an entry names the row that it has lost."""
+        """Restore the missing row of a generation that an entry names."""
         row: Row = {
             "organization_id": entry.organization_id,
             "kb_id": entry.kb_id,
@@ -313,7 +313,7 @@ class GenerationRepository:
         )
 
     async def known(self, kb_id: str, generation_ids: Collection[str]) -> set[str]:
-        """Return the ids that have a row."""
+        """Return the ids among these that have a row."""
         query: Row = {"_id": {"$in": object_ids(set(generation_ids))}, "kb_id": kb_id}
         return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
 

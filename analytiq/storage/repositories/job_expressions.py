@@ -28,15 +28,15 @@ AFRESH: Row = {
     "updated_at": "$$NOW",
     "wanted": {"$add": ["$wanted", 1]},
 }
-"""A dead job as if it had never been tried."""
+"""A failed job reset as if it had never been tried."""
 
 
 def due_of(kinds: Collection[JobKind], lane: str | None) -> Row:
-    """Return the query for due jobs that nobody has."""
+    """Return the query for due jobs without a lease."""
     due: Row = {"state": JobState.AVAILABLE.value, "kind": {"$in": [kind.value for kind in kinds]}, **DUE}
     return due if lane is None else {"lane": lane, **due}
 
 
 def in_seconds(seconds: float) -> Row:
-    """Return the server's time in so many seconds."""
+    """Return the expression for the server's time in the given number of seconds."""
     return {"$add": ["$$NOW", int(seconds * 1000)]}

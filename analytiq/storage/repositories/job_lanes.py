@@ -1,4 +1,4 @@
-"""Collection `jobs`: which lanes hold work. Whose turn it is among them decides `analytiq.jobs.queue.lanes`."""
+"""Collection `jobs`: the partitions that have work. `analytiq.jobs.queue.lanes` decides which is next."""
 
 from collections.abc import AsyncGenerator, Collection
 from dataclasses import dataclass, replace
@@ -12,29 +12,29 @@ from analytiq.storage.repositories.rows import Row
 
 @dataclass(frozen=True, slots=True)
 class LaneNews:
-    """The news of a job of this priority in a partition."""
+    """Notice of a job of this priority in a partition."""
 
     lane: str
     organization_id: str
     priority: int
     is_woken: bool = False
-    """What the lane waited for is there: it is to be looked at now, whatever was to be waited for."""
+    """True if the wait of the partition is over: it is to be considered now, before its due time."""
 
 
 class JobLanes:
-    """The lanes of jobs that wait."""
+    """The partitions of waiting jobs."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["jobs"]
 
     async def has_due(self, kinds: Collection[JobKind], lane: str | None = None) -> bool:
-        """Return True if a job of these kinds is due and nobody has it."""
+        """Return True if a job of these kinds is due and unclaimed."""
         return await self._collection.find_one(due_of(kinds, lane), {"_id": 1}) is not None
 
     async def all_lanes(self) -> list[LaneNews]:
-        """Every lane that holds a job to be run, now or later, by skipping from lane to lane in the index.
+        """Return every partition with a job to run, now or later, by skipping from partition to partition in the index.
 
-        0.3 ms a lane however many jobs it holds: a distinct over a million jobs took 2.6 s.
+        0.3 ms a partition, regardless of its jobs: a distinct over a million jobs took 2.6 s.
         """
         found: list[LaneNews] = []
         after = ""
@@ -50,9 +50,9 @@ class JobLanes:
             after = str(row["lane"])
 
     async def lanes_due_since(self, moment: datetime) -> list[LaneNews]:
-        """Return the lanes of jobs that became due after `moment`, which is the server's time.
+        """Return the partitions of jobs that became due after `moment`, by the server's clock.
 
-        Whatever makes a job available makes it due from then on, so nothing escapes who asks again and again.
+        Every change that makes a job available sets its due time to then, so regular polling misses none.
         """
         cursor = await self._collection.aggregate(
             [
@@ -70,13 +70,13 @@ class JobLanes:
         return [replace(_news({**row, "lane": row["_id"]}), is_woken=row["is_woken"]) async for row in cursor]
 
     async def server_time(self) -> datetime:
-        """Return the time by the clock that decides when jobs are due."""
+        """Return the server's time, which decides when jobs are due."""
         hello: Row = await self._collection.database.command("hello")
         moment: datetime = hello["localTime"]
         return moment
 
     async def watch_enqueues(self) -> AsyncGenerator[LaneNews]:
-        """Return the lane of each job that is asked for or woken from now on, by a change stream."""
+        """Yield the partition of each job enqueued or woken from now on, by a change stream."""
         asked_for: Row = {
             "$or": [
                 {"operationType": "insert"},

@@ -1,4 +1,4 @@
-"""Collection `jobs`: the moves that workers make, from claim to outcome (drawn in `analytiq.jobs.queue`)."""
+"""Collection `jobs`: the state changes made by workers, from claim to outcome (drawn in `analytiq.jobs.queue`)."""
 
 import random
 from collections.abc import Collection
@@ -17,31 +17,31 @@ from analytiq.storage.repositories.rows import Row, decode
 from analytiq.storage.session import Session
 
 CANDIDATES = 16
-"""How many due jobs a claim looks at: enough for many workers to miss one another."""
+"""Due jobs considered by a claim: enough for many workers to avoid one another."""
 CLAIM_ROUNDS = 3
-"""How often a claim looks anew where others were faster for every job that it saw."""
+"""Rounds of a claim if other workers were faster for every job considered."""
 CLAIM_MILLISECONDS = 50
-"""A claim gives up a job that an open transaction holds, instead of waiting for it: the next one is free."""
+"""Time limit of a claim: a job locked by an open transaction is skipped, since the next one is free."""
 RESCUE_MILLISECONDS = 200
 """As for a claim, but longer: this write waits for a majority as well, and there are few of them."""
 _WRITE_CONFLICT = 112
 
 _LEFT: Row = {"state": JobState.RUNNING.value, "$expr": {"$lt": ["$lease_expires_at", "$$NOW"]}}
 _ASKED_AGAIN: Row = {"$gt": ["$wanted", "$served"]}
-"""The work was asked for while it was running: what ends the attempt does not end that wish."""
+"""The work was requested again while running, so the end of the attempt must not end that request."""
 _CANCEL_IF_NOT_ASKED_AGAIN: Row = {"$and": [{"$ifNull": ["$is_cancel_wanted", False]}, {"$not": [_ASKED_AGAIN]}]}
 _ONE_ATTEMPT_LESS: Row = {"$max": [0, {"$subtract": ["$attempt", 1]}]}
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A job is still ours; whether somebody wants it stopped."""
+    """The job's lease is still held; `cancel_wanted` tells whether its cancellation was requested."""
 
     is_cancel_wanted: bool
 
 
 class JobLeases:
-    """Claims jobs and writes what became of them, under a lease."""
+    """Claims jobs and records their outcomes, under a lease."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["jobs"]
@@ -59,9 +59,9 @@ class JobLeases:
         lease_seconds: float,
         lane: str | None = None,
     ) -> Job | None:
-        """Take a due job, of one lane or of any, the most urgent first; None where there is none to be had now.
+        """Claim a due job, of one partition or of any, the most urgent first; return None if none is available.
 
-        None may also mean that others were faster for each job that it looked at: see `has_due`.
+        None may also mean that other workers were faster for each job considered: see `has_due`.
         """
         for _ in range(CLAIM_ROUNDS):
             candidates = await self._candidates(kinds, lane)
@@ -107,7 +107,7 @@ class JobLeases:
         return decode(Job, row) if row else None
 
     async def heartbeat(self, job: Job, *, lease_seconds: float) -> Held | None:
-        """Renew the lease; None where it is no longer ours."""
+        """Renew the lease; return None if it is lost."""
         row: Row | None = await self._by_primary.find_one_and_update(
             {"_id": job.id, "lease_token": job.lease_token},
             [{"$set": {"lease_expires_at": in_seconds(lease_seconds)}}],
@@ -116,14 +116,14 @@ class JobLeases:
         return None if row is None else Held(is_cancel_wanted=bool(row.get("is_cancel_wanted")))
 
     async def report_progress(self, job: Job, progress: Progress) -> bool:
-        """Show how far the job is; False where the lease is no longer ours."""
+        """Record the job's progress; return False if the lease is lost."""
         return await self._set_if_held(job, {"progress": progress.model_dump()})
 
     async def finish(self, job: Job, *, session: Session | None = None) -> None:
-        """Return the work is done: forget the row, or make it available again where it was asked for meanwhile.
+        """Complete the job: delete its row, or make it available again if it was requested meanwhile.
 
         Raises:
-            LeaseLostError: another worker has it; in a transaction this aborts what the stale one wrote.
+            LeaseLostError: another worker has it; in a transaction this aborts the stale worker's writes.
         """
         held = {"_id": job.id, "lease_token": job.lease_token}
         # Within a transaction the commit says how it is acknowledged.
@@ -146,7 +146,7 @@ class JobLeases:
             raise LeaseLostError(f"The lease of job {job.id!r} was lost. Another worker continues the job.")
 
     async def retry(self, job: Job, failure: Failure, *, delay_seconds: float, is_counted: bool = True) -> bool:
-        """Make the job available again later; False where the lease is no longer ours."""
+        """Make the job available again later; return False if the lease is lost."""
         return await self._set_if_held(
             job,
             {
@@ -161,7 +161,7 @@ class JobLeases:
         )
 
     async def bury(self, job: Job, failure: Failure) -> bool:
-        """Give up, visibly; what was asked for meanwhile is tried once more all the same."""
+        """Mark the job as failed for good; a request made meanwhile is tried once more all the same."""
         return await self._set_if_held(
             job,
             {
@@ -197,10 +197,10 @@ class JobLeases:
         return result.matched_count == 1
 
     async def rescue(self, *, max_deaths: int) -> int:
-        """Take back the jobs whose lease has run out: their worker died, hangs or sleeps.
+        """Release the jobs with an expired lease: their worker died, hangs or sleeps.
 
-        One that has cost `max_deaths` workers is buried: it probably kills them. What was asked for meanwhile
-        is tried all the same, since it may be about another state of the truth.
+        A job that has cost `max_deaths` workers is dead-lettered: it probably kills them. A request made meanwhile is
+        tried all the same, since the data may have changed.
         """
         deaths: Row = {"$add": [{"$ifNull": ["$deaths", 0]}, 1]}
         spent: Row = {"$and": [{"$gte": [deaths, max_deaths]}, {"$not": [_ASKED_AGAIN]}]}

@@ -1,4 +1,4 @@
-"""Collection `jobs`: wakes jobs that wait, and revives syncs that their provider has stopped."""
+"""Collection `jobs`: wakes waiting jobs, and revives syncs stopped by their provider."""
 
 from collections.abc import Collection
 
@@ -9,13 +9,13 @@ from analytiq.storage.repositories.rows import Row
 
 
 class JobRecovery:
-    """Jobs that go on once the reason is gone for which they wait or were given up."""
+    """Jobs that continue once the cause of their wait or failure is resolved."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["jobs"]
 
     async def revive_syncs(self, organization_id: str, kb_ids: Collection[str], *, error_codes: Collection[str]) -> int:
-        """Run the syncs of knowledge bases again that were given up with one of these errors; how many there were."""
+        """Run failed syncs of knowledge bases with one of these errors again; return their number."""
         dead: Row = {
             "organization_id": organization_id,
             "state": JobState.DEAD.value,
@@ -26,7 +26,7 @@ class JobRecovery:
         return (await self._collection.update_many(dead, [{"$set": AFRESH}])).modified_count
 
     async def organizations_stopped_by(self, error_codes: Collection[str]) -> list[str]:
-        """Return the organizations with syncs that wait or were given up with one of these errors."""
+        """Return the organizations with waiting or failed syncs with one of these errors."""
         pipeline = [{"$match": _stopped(error_codes)}, {"$group": {"_id": "$organization_id"}}]
         return sorted([str(row["_id"]) async for row in await self._collection.aggregate(pipeline)])
 
@@ -37,7 +37,7 @@ class JobRecovery:
         return {str(row["_id"]) async for row in await self._collection.aggregate(pipeline)}
 
     async def wake(self, organization_id: str, *, error_code: str) -> int:
-        """Make the organization's jobs due that wait with this error, and their lanes; how many there were."""
+        """Make the organization's jobs that wait with this error due, with their partitions; return their number."""
         result = await self._collection.update_many(
             {"organization_id": organization_id, "state": JobState.AVAILABLE.value, "error.code": error_code},
             [{"$set": {"run_at": "$$NOW", "woken_at": "$$NOW", "updated_at": "$$NOW"}}],

@@ -1,6 +1,6 @@
-"""Collection `jobs`: work that is asked for, and what people and other parts see and do of it.
+"""Collection `jobs`: requested work, as people and other services see and change it.
 
-Workers' moves are in `job_leases`, the look-up of lanes is in `job_lanes`, what wakes and revives in `job_recovery`.
+Workers' state changes are in `job_leases`, the look-up of partitions is in `job_lanes`, waking in `job_recovery`.
 """
 
 from collections.abc import AsyncGenerator, Collection, Sequence
@@ -43,15 +43,15 @@ INDEXES = {
 
 
 MOST_COUNTED = 10_000
-"""Matches that a list counts: counting 200,000 took 0.2 to 0.5 s, and nobody reads so far."""
+"""Most matches that a list counts: counting 200,000 took 0.2 to 0.5 s, and lists are requested often."""
 JOBS_PER_BATCH = 500
 UNSORTED_INDEX = "organization_id_1_state_1_updated_at_-1"
-"""The index of earlier releases that a list of several states or kinds had to be sorted after."""
+"""The index of earlier releases, by which a list of several states or kinds had to be sorted in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobPage:
-    """A page of jobs. There are `total_count` in all, or more where `total_count_is_at_least`."""
+    """A page of jobs. `total_count` is a lower bound if `total_count_is_at_least`."""
 
     jobs: list[Job]
     total_count: int
@@ -60,7 +60,7 @@ class JobPage:
 
 @dataclass(frozen=True, slots=True)
 class ErrorGroup:
-    """Dead jobs with the same error: its code, what one of them says, and how many there are."""
+    """Failed jobs with the same error: its code, one message, and the number of jobs."""
 
     code: str
     detail: str
@@ -69,7 +69,7 @@ class ErrorGroup:
 
 @dataclass(frozen=True, slots=True)
 class JobQuery:
-    """A selection of an organization's jobs; None does not narrow it."""
+    """A selection of an organization's jobs; None does not filter."""
 
     states: tuple[JobState, ...] = ()
     kinds: tuple[JobKind, ...] = ()
@@ -79,7 +79,7 @@ class JobQuery:
 
 
 class JobRepository(JobLeases, JobLanes, JobRecovery):
-    """The queue's rows."""
+    """The rows of the queue."""
 
     def __init__(self, connection: MongoConnection) -> None:
         JobLeases.__init__(self, connection)
@@ -89,7 +89,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
     async def enqueue(
         self, requests: Sequence[JobRequest], *, request_id: str | None = None, session: Session | None = None
     ) -> None:
-        """Ask for work: one row a deduplication key, upserted. A transaction's last statement."""
+        """Enqueue work: one row a deduplication key, upserted. The last statement of a transaction."""
         if requests:
             writes = [_enqueueing(request, request_id) for request in requests]
             await self._collection.bulk_write(writes, ordered=False, session=session)
@@ -113,7 +113,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         return decode(Job, row) if row else None
 
     async def replay(self, organization_id: str, query: JobQuery, *, job_id: str | None = None) -> int:
-        """Run dead jobs again, as if they had never been tried; how many there were."""
+        """Run failed jobs again, as if they had never been tried; return their number."""
         wanted = {**_matching(organization_id, query), "state": JobState.DEAD.value}
         if job_id is not None:
             wanted["_id"] = job_id
@@ -124,7 +124,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         """Cancel a waiting job at once, and a running one at its next heartbeat.
 
         If its attempt ends or its worker dies before that, the job is cancelled when it is claimed again. Return the
-        job's former state; None if the organization has no such job. A cancelled job stays as a dead one, so that a
+        job's former state; None if the organization has no such job. A cancelled job stays as a failed one, so that a
         person can replay it and the reconciler does not request it again.
         """
         is_waiting: Row = {"$eq": ["$state", JobState.AVAILABLE.value]}
@@ -145,7 +145,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         return JobState(row["state"]) if row else None
 
     async def waiting(self, organization_id: str, query: JobQuery) -> AsyncGenerator[list[Job], None]:
-        """Return the organization's jobs that match and wait, in batches; what changes meanwhile is not seen again."""
+        """Yield the organization's waiting jobs that match, in batches; jobs changed meanwhile are not seen again."""
         wanted = {**_matching(organization_id, query), "state": JobState.AVAILABLE.value}
         batch: list[Job] = []
         # Latest change first: what is asked for again after this began lies behind the cursor.
@@ -158,7 +158,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
             yield batch
 
     async def cancel_waiting(self, organization_id: str, jobs: Sequence[Job], failure: Failure) -> list[Job]:
-        """Make those of the jobs dead that still wait; returns those that are dead of it."""
+        """Cancel those of the jobs that still wait; return the cancelled ones."""
         ids: Row = {"_id": {"$in": [job.id for job in jobs]}, "organization_id": organization_id}
         dead: Row = {
             "state": JobState.DEAD.value,
@@ -171,18 +171,18 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         return [decode(Job, row) async for row in self._collection.find(now_dead)]
 
     async def stop_running(self, organization_id: str, query: JobQuery) -> int:
-        """Tell the workers of running jobs that match to stop at their next heartbeat; how many there were."""
+        """Tell the workers of matching running jobs to stop at their next heartbeat; return their number."""
         wanted = {**_matching(organization_id, query), "state": JobState.RUNNING.value}
         asked: Row = {"is_cancel_wanted": True, "updated_at": "$$NOW"}
         return (await self._collection.update_many(wanted, [{"$set": asked}])).matched_count
 
     async def cancel_wanted_among(self, job_ids: Collection[str]) -> set[str]:
-        """Return the ids of running jobs that somebody wants stopped."""
+        """Return the ids of running jobs whose cancellation was requested."""
         query: Row = {"_id": {"$in": list(job_ids)}, "state": JobState.RUNNING.value, "is_cancel_wanted": True}
         return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
 
     async def dead_by_error(self, organization_id: str, query: JobQuery, *, limit: int) -> list[ErrorGroup]:
-        """Return the organization's dead jobs that match, by their error's code; most frequent first."""
+        """Return the organization's matching failed jobs, grouped by error code; most frequent first."""
         wanted = {**_matching(organization_id, query), "state": JobState.DEAD.value}
         cursor = await self._collection.aggregate(
             [
@@ -202,7 +202,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         return groups
 
     async def existing(self, job_ids: Collection[str]) -> set[str]:
-        """Return the deduplication keys with a row, be it waiting, running or dead."""
+        """Return the deduplication keys with a row: waiting, running or failed."""
         return {str(row["_id"]) async for row in self._collection.find({"_id": {"$in": list(job_ids)}}, {"_id": 1})}
 
     async def unfinished_among(self, job_ids: Collection[str]) -> set[str]:
@@ -224,7 +224,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         )
 
     async def hold(self, job: Job, *, session: Session | None = None) -> None:
-        """Make sure that a running job is still ours; in a transaction, that losing it makes the commit fail.
+        """Check that a running job's lease is held; in a transaction, a concurrent loss makes the commit fail.
 
         Raises:
             LeaseLostError: another worker has it.
@@ -240,22 +240,22 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         return [decode(Job, row) async for row in self._collection.find(query)]
 
     async def of_document(self, organization_id: str, document_id: str) -> list[Job]:
-        """All that is still to be done, or was given up, for a document."""
+        """Return all unfinished and failed jobs of a document."""
         cursor = self._collection.find({"subject.document_id": document_id, "organization_id": organization_id})
         return [decode(Job, row) async for row in cursor]
 
     async def of_documents(self, organization_id: str, document_ids: Collection[str]) -> list[Job]:
-        """All that is still to be done, or was given up, for any of the documents."""
+        """Return all unfinished and failed jobs of these documents."""
         query: Row = {"subject.document_id": {"$in": list(document_ids)}, "organization_id": organization_id}
         return [decode(Job, row) async for row in self._collection.find(query)]
 
     async def of_organizations(self, organization_ids: Collection[str], job_ids: Collection[str]) -> list[Job]:
-        """Return the jobs that belong to one of the organizations, each with its organization."""
+        """Return the jobs of these organizations, each with its organization."""
         query: Row = {"_id": {"$in": list(job_ids)}, "organization_id": {"$in": list(organization_ids)}}
         return [decode(Job, row) async for row in self._collection.find(query)]
 
     async def documents_being_synced(self, organization_id: str, kb_id: str) -> list[str]:
-        """Return the documents of which a sync with the knowledge base is running now."""
+        """Return the documents that a running sync adds to or removes from the knowledge base."""
         query: Row = {
             "subject.kb_id": kb_id,
             "organization_id": organization_id,
@@ -265,9 +265,9 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         return [str(row["subject"]["document_id"]) async for row in self._collection.find(query, {"subject": 1})]
 
     async def has_untried_sync(self, organization_id: str, kb_id: str, *, enqueued_until: datetime) -> bool:
-        """Return True if a sync of the knowledge base, first asked for until then, has not been tried once.
+        """Return True if a sync of the knowledge base, requested before the moment, has not been tried yet.
 
-        One that has failed, or has cost a worker, was tried, though it waits or runs again.
+        A sync that failed or cost a worker was tried, though it waits or runs again.
         """
         row: Row | None = await self._collection.find_one(
             {
@@ -284,7 +284,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         return row is not None
 
     async def counts(self, organization_id: str | None = None) -> dict[tuple[str, str], int]:
-        """(kind, state) → how many jobs; of an organization from the index that its list has, without reading a row."""
+        """Return the number of jobs by (kind, state); of an organization from an index, without reading a row."""
         group: Row = {"$group": {"_id": {"kind": "$kind", "state": "$state"}, "count": {"$sum": 1}}}
         if organization_id is None:
             cursor = await self._collection.aggregate([group])
@@ -295,7 +295,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         return {(str(row["_id"]["kind"]), str(row["_id"]["state"])): int(row["count"]) async for row in cursor}
 
     async def delete_dead_of_document(self, organization_id: str, document_id: str) -> None:
-        """Forget what was given up for a document that is gone: nobody can mend it any more."""
+        """Delete the failed jobs of a deleted document: they can no longer be repaired."""
         await self._collection.delete_many(
             {
                 "subject.document_id": document_id,
@@ -305,7 +305,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         )
 
     async def delete_of_kb(self, organization_id: str, kb_id: str, *, but: str) -> None:
-        """Forget what was still to be done for a deleted knowledge base, except the job with id `but`."""
+        """Delete the jobs of a deleted knowledge base, except the job with id `but`."""
         await self._collection.delete_many(
             {"subject.kb_id": kb_id, "organization_id": organization_id, "_id": {"$ne": but}}
         )

@@ -8,14 +8,14 @@ from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.rows import Row
 
 MOST_COUNTED = 10_000
-"""Jobs that are counted for a page of knowledge bases: nobody reads so far, and lists are asked for all the time."""
+"""Most jobs counted for a page of knowledge bases, since lists are requested often."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeBaseWork:
-    """Jobs of one knowledge base; `reason` is why one of those that were given up was.
+    """Jobs of one knowledge base; `reason` is the error of one failed job.
 
-    `waiting_for_provider` of the unfinished ones wait for the provider of the model; `provider_reason` says of one why.
+    `waiting_for_provider`: unfinished jobs that wait for the model's provider; `provider_reason`: one of their errors.
     """
 
     unfinished: int = 0
@@ -43,7 +43,7 @@ class KnowledgeBaseWorkRepository:
         self._jobs = connection.database["jobs"]
 
     async def of(self, organization_id: str, kb_ids: Collection[str]) -> dict[str, KnowledgeBaseWork]:
-        """Id → work, of those that have any; all with three queries, by the index of knowledge base and state."""
+        """Return the work by knowledge base id, without idle ones; three queries on the index of base and state."""
         if not kb_ids:
             return {}
         unfinished = await self._counted(organization_id, kb_ids, (JobState.AVAILABLE, JobState.RUNNING))

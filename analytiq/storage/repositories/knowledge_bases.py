@@ -27,7 +27,7 @@ NAMES_INDEX = "names_of_shown"
 _HIDDEN = (KnowledgeBaseStatus.DELETING, KnowledgeBaseStatus.RESTORING)
 
 NAME_TAKEN = "knowledge_base_name_taken"
-"""The code of the error for a name that another knowledge base has."""
+"""Error code for a name that another knowledge base has."""
 
 INDEXES = {
     "knowledge_bases": [
@@ -53,7 +53,7 @@ _SHOWN: Row = {"$nin": [status.value for status in _HIDDEN]}
 
 
 class KnowledgeBaseRepository:
-    """Knowledge bases of an organization; one that is being deleted is no longer among them."""
+    """Knowledge bases of an organization, except those being deleted."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["knowledge_bases"]
@@ -96,7 +96,7 @@ class KnowledgeBaseRepository:
         return decode(KnowledgeBase, row) if row else None
 
     async def of_organizations(self, organization_ids: Collection[str], kb_ids: Collection[str]) -> list[KnowledgeBase]:
-        """Return the knowledge bases that belong to one of the organizations, each with its organization."""
+        """Return the knowledge bases of these organizations, each with its organization."""
         query: Row = {
             "_id": {"$in": object_ids(set(kb_ids))},
             "organization_id": {"$in": list(organization_ids)},
@@ -105,7 +105,7 @@ class KnowledgeBaseRepository:
         return [decode(KnowledgeBase, row) async for row in self._collection.find(query)]
 
     async def tag_ids_in(self, session: Session, organization_id: str, kb_id: str) -> tuple[str, ...] | None:
-        """Its tags as the transaction sees them; None where it is gone."""
+        """Return its tags within the transaction; None if it is gone."""
         row: Row | None = await self._collection.find_one(
             {"_id": object_id(kb_id), "organization_id": organization_id, "status": _SHOWN},
             {"tag_ids": 1},
@@ -114,7 +114,7 @@ class KnowledgeBaseRepository:
         return None if row is None else tuple(str(tag_id) for tag_id in row["tag_ids"])
 
     async def get_deleting(self, organization_id: str, kb_id: str) -> KnowledgeBase | None:
-        """Return the row of a knowledge base that is being deleted."""
+        """Return the row of a knowledge base being deleted."""
         row: Row | None = await self._collection.find_one(
             {
                 "_id": object_id(kb_id),
@@ -145,7 +145,7 @@ class KnowledgeBaseRepository:
     async def change(
         self, session: Session, organization_id: str, kb_id: str, changes: Mapping[str, Any]
     ) -> KnowledgeBase | None:
-        """Set fields; None where there is no such knowledge base.
+        """Set fields; return None if the knowledge base does not exist.
 
         Raises:
             ConflictError: another knowledge base of the organization has the new name.
@@ -161,7 +161,7 @@ class KnowledgeBaseRepository:
         return decode(KnowledgeBase, row) if row else None
 
     async def hold(self, session: Session, organization_id: str, kb_id: str) -> bool:
-        """Check that it exists, and make its deletion conflict."""
+        """Check that it exists, and make a concurrent deletion conflict."""
         result = await self._collection.update_one(
             {"_id": object_id(kb_id), "organization_id": organization_id, "status": _SHOWN},
             {"$inc": {"holds": 1}},
@@ -170,12 +170,12 @@ class KnowledgeBaseRepository:
         return result.matched_count == 1
 
     async def mark_deleting(self, session: Session, organization_id: str, kb_id: str) -> bool:
-        """Hide it at once; a job removes what it had."""
+        """Hide it at once; a job removes its data."""
         changed = await self.change(session, organization_id, kb_id, {"status": KnowledgeBaseStatus.DELETING.value})
         return changed is not None
 
     async def delete(self, organization_id: str, kb_id: str) -> None:
-        """Remove the row of one that is being deleted, as the last step of it."""
+        """Remove the row of a knowledge base being deleted, as the last step."""
         await self._collection.delete_one(
             {
                 "_id": object_id(kb_id),
@@ -185,14 +185,14 @@ class KnowledgeBaseRepository:
         )
 
     async def note_first_membership(self, organization_id: str, kb_id: str) -> None:
-        """Remember when the pairs of the first indexing had all been enqueued."""
+        """Record when all pairs of the first indexing had been enqueued."""
         await self._collection.update_one(
             {"_id": object_id(kb_id), "organization_id": organization_id, "first_membership_at": None},
             [{"$set": {"first_membership_at": "$$NOW"}}],
         )
 
     async def set_status(self, knowledge_base: KnowledgeBase, status: KnowledgeBaseStatus) -> bool:
-        """Change the status; False where it is no longer that of `knowledge_base`."""
+        """Change the status; return False if it is no longer that of `knowledge_base`."""
         result = await self._collection.update_one(
             {
                 "_id": object_id(knowledge_base.id),
@@ -206,9 +206,9 @@ class KnowledgeBaseRepository:
     async def write_statistics(
         self, knowledge_base: KnowledgeBase, *, document_count: int, chunk_count: int, epoch: int
     ) -> bool:
-        """Keep derived counts in the row, for lists; True where they differed. Outside transactions (2.2).
+        """Store derived counts in the row, for lists; return True if they differed. Use it outside of transactions.
 
-        Of two processes that count, the one that read later is right, whichever writes last: counts of an `epoch`
+        Of two counting processes, the later reader is right, whichever writes last: counts of an `epoch`
         before that of the row are not written.
         """
         counts: Row = {"document_count": document_count, "chunk_count": chunk_count, "counted_epoch": epoch}
@@ -228,7 +228,7 @@ class KnowledgeBaseRepository:
         return before is not None and (before["document_count"], before["chunk_count"]) != (document_count, chunk_count)
 
     async def shown_of(self, organization_id: str | None, kb_id: str | None = None) -> list[KnowledgeBase]:
-        """Every knowledge base, of all organizations or of one, or a single one of it, in order of id."""
+        """Return every knowledge base, of all organizations or of one, or a single one, in order of id."""
         query: Row = {"status": _SHOWN}
         if organization_id is not None:
             query["organization_id"] = organization_id
@@ -239,7 +239,7 @@ class KnowledgeBaseRepository:
     async def point_at_collection(
         self, organization_id: str, kb_id: str, *, vectors_uuid: str, instead_of: str
     ) -> bool:
-        """Let writers name the collection that is there now; False where the row names another by now, or is gone."""
+        """Record the present collection's UUID for writers; return False if the row names another, or is gone."""
         result = await self._collection.update_one(
             {
                 "_id": object_id(kb_id),
@@ -252,7 +252,7 @@ class KnowledgeBaseRepository:
         return result.matched_count == 1
 
     async def counts_by_store(self) -> dict[str, int]:
-        """Count every organization's knowledge bases by their store."""
+        """Count every organization's knowledge bases by backend."""
         # Older rows say nothing, and are the local store's.
         kind = {"$ifNull": ["$vector_store", LOCAL_BACKEND]}
         pipeline: list[Row] = [{"$match": {"status": _SHOWN}}, {"$group": {"_id": kind, "count": {"$sum": 1}}}]
@@ -265,7 +265,7 @@ class KnowledgeBaseRepository:
         return {str(row["_id"]) async for row in self._majority.find(query, {"_id": 1})}
 
     async def names(self, organization_id: str, kb_ids: Collection[str]) -> dict[str, str]:
-        """Id → name, of the organization's knowledge bases that exist."""
+        """Return the names by id of the organization's existing knowledge bases."""
         query: Row = {"_id": {"$in": object_ids(set(kb_ids))}, "organization_id": organization_id}
         return {str(row["_id"]): str(row["name"]) async for row in self._collection.find(query, {"name": 1})}
 
@@ -275,7 +275,7 @@ class KnowledgeBaseRepository:
         return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
 
     async def all_deleting(self, organization_id: str | None = None) -> list[KnowledgeBase]:
-        """Every half deleted knowledge base, of any organization or of one, for the reconciler."""
+        """Return every partly deleted knowledge base, of any organization or of one, for the reconciler."""
         query: Row = {"status": KnowledgeBaseStatus.DELETING.value}
         if organization_id is not None:
             query["organization_id"] = organization_id
@@ -287,9 +287,9 @@ class KnowledgeBaseRepository:
         return [str(row["name"]) async for row in self._collection.find(query, {"name": 1})]
 
     async def set_names_apart(self) -> int:
-        """Rename knowledge bases that share a name with an older one of their organization; returns how many.
+        """Rename knowledge bases that share a name with an older one of their organization; return their number.
 
-        For databases from before names were unique.
+        For databases older than unique names.
         """
         pipeline: list[Row] = [
             {"$match": {"status": _SHOWN}},
@@ -310,11 +310,11 @@ class KnowledgeBaseRepository:
 
 
 MOST_LATER_CHANGES = 1_000
-"""Commits within one search; the fastest measured are 250 in a second."""
+"""Most commits during one search; the fastest measured are 250 in a second."""
 
 
 class EpochRepository:
-    """Freshness: one counter and one log a knowledge base; only commits and removals raise and append to them."""
+    """Index versions: one counter and one change log a knowledge base; only commits and removals write to them."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._epochs = connection.database["kb_epochs"]
@@ -339,7 +339,7 @@ class EpochRepository:
     async def advance(
         self, session: Session, kb_id: str, *, commit_id: str, added: str | None, removed: str | None
     ) -> int | None:
-        """Raise the epoch and log what the commit changed; None where the knowledge base is gone."""
+        """Increment the epoch and log the commit's changes; return None if the knowledge base is gone."""
         row: Row | None = await self._epochs.find_one_and_update(
             {"_id": object_id(kb_id)},
             {"$inc": {"epoch": 1}, "$set": {"commit_id": commit_id}},
@@ -380,23 +380,23 @@ class EpochRepository:
         return 0 if row is None else int(row["epoch"])
 
     async def added_after(self, epoch: Epoch) -> frozenset[str]:
-        """Return the generations that commits after this epoch have put in, at majority."""
+        """Return the generations added by commits after this epoch, read at majority."""
         later = {"kb_id": epoch.kb_id, "epoch": {"$gt": epoch.epoch}, "added": {"$ne": None}}
         cursor = self._majority_changes.find(later, {"added": 1}).limit(MOST_LATER_CHANGES)
         return frozenset([str(row["added"]) async for row in cursor])
 
     async def restart(self, session: Session, kb_id: str, *, epoch: int, commit_id: str) -> None:
-        """Begin another history at `epoch`, which no change of the log may have: every mirror reloads."""
+        """Start a new history at `epoch`, which no logged change may have: every replica reloads."""
         await self._epochs.update_one(
             {"_id": object_id(kb_id)}, {"$set": {"epoch": epoch, "commit_id": commit_id}}, upsert=True, session=session
         )
 
     async def make_commits_conflict(self, session: Session, kb_id: str) -> None:
-        """Let every open commit begin again, and see what this transaction has changed; the epoch stays."""
+        """Make open commits restart and see this transaction's changes; the epoch stays."""
         await self._epochs.update_one({"_id": object_id(kb_id)}, {"$inc": {"conflicts": 1}}, session=session)
 
     async def delete(self, session: Session, kb_id: str) -> None:
-        """From now on, no open commit can match."""
+        """Delete the epoch, so that no open commit can match."""
         await self._epochs.delete_one({"_id": object_id(kb_id)}, session=session)
 
     async def delete_changes(self, kb_id: str) -> None:

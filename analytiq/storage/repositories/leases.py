@@ -1,8 +1,8 @@
-"""Collection `leases`: the right of one process at a time to do something, by the server's clock.
+"""Collection `leases`: exclusive, time-limited rights of one process, by the server's clock.
 
-A lease is taken for some seconds and renewed while its holder lives. Whoever takes one gets a fresh token; what is
-written under a lease is written in a transaction that also writes to the lease's row, so that a holder who slept
-through its lease writes nothing any more (`hold`).
+A lease is taken for some seconds and renewed while its holder lives. Every taker gets a fresh token. Writes
+under a lease belong to a transaction that also writes the lease's row, so that a holder who slept
+through its lease cannot commit (`hold`).
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from analytiq.storage.session import Session
 INDEXES: dict[str, list[IndexModel]] = {"leases": []}
 
 TAKE_MILLISECONDS = 2000
-"""A holder that was stopped within a transaction keeps the row for at most a minute more: ask again later."""
+"""A holder stopped within a transaction blocks the row for at most a minute: try again later."""
 _WRITE_CONFLICT = 112
 
 
@@ -29,7 +29,7 @@ class LeaseRepository:
         self._collection = connection.database["leases"]
 
     async def take(self, name: str, token: str, *, holder: str, lease_seconds: float) -> bool:
-        """Take the lease if nobody has it, or its time is over; renewing one's own is `renew`."""
+        """Take the lease if it is free or expired; use `renew` for an own lease."""
         await self.prepare(name)
         is_free: Row = {"$or": [{"token": None}, {"$expr": {"$lt": ["$expires_at", "$$NOW"]}}]}
         lease: Row = {
@@ -51,32 +51,32 @@ class LeaseRepository:
         return row is not None
 
     async def renew(self, name: str, token: str, *, lease_seconds: float) -> bool:
-        """Have it for so many seconds from now on; False where it is no longer ours."""
+        """Extend the lease to this many seconds from now; return False if it is lost."""
         result = await self._collection.update_one(
             _held(name, token), [{"$set": {"expires_at": _in_seconds(lease_seconds)}}]
         )
         return result.matched_count == 1
 
     async def release(self, name: str, token: str) -> None:
-        """Let another take it at once; nothing, where it is no longer ours."""
+        """Release the lease at once; do nothing if it is lost."""
         await self._collection.update_one({"_id": name, "token": token}, {"$set": {"token": None}})
 
     async def hold(self, name: str, token: str, *, session: Session | None = None) -> None:
-        """Make sure that it is ours; in a transaction, that whoever takes it meanwhile makes the commit fail.
+        """Check that the lease is held; in a transaction, a concurrent taker makes the commit fail.
 
         Raises:
-            LeaseLostError: its time is over, or another has it.
+            LeaseLostError: the lease has expired, or another process has it.
         """
         result = await self._collection.update_one(_held(name, token), {"$inc": {"writes": 1}}, session=session)
         if not result.matched_count:
             raise LeaseLostError(f"The lease {name!r} has expired. Another process continues the work.")
 
     async def take_turns(self, name: str, session: Session) -> None:
-        """Let no other transaction that takes turns under this name commit beside this one; call `prepare` before."""
+        """Make concurrent transactions under this name conflict; call `prepare` before."""
         await self._collection.update_one({"_id": name}, {"$inc": {"writes": 1}}, session=session)
 
     async def prepare(self, name: str) -> None:
-        """Make the row of a name, where there is none."""
+        """Create the row of a name, if missing."""
         with contextlib.suppress(DuplicateKeyError):  # another process has just made it
             await self._collection.update_one({"_id": name}, {"$setOnInsert": {"token": None}}, upsert=True)
 
@@ -88,7 +88,7 @@ class LeaseRepository:
         return await self._collection.find_one(query, {"_id": 1}) is not None
 
     async def note_run(self, name: str, token: str, task: str) -> bool:
-        """Store that a periodic task has just run; False where the lease is lost."""
+        """Record that a periodic task has just run; return False if the lease is lost."""
         result = await self._collection.update_one(_held(name, token), [{"$set": {f"tasks.{task}": "$$NOW"}}])
         return result.matched_count == 1
 

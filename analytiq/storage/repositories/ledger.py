@@ -1,4 +1,4 @@
-"""Collections `spu_ledger`, what was charged, and `spu_savings`, what the cache saved."""
+"""Collections `spu_ledger`, the charges, and `spu_savings`, the SPUs saved by the cache."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -24,7 +24,7 @@ INDEXES = {
 }
 
 _REST = -1
-"""Where MongoDB finds what is not in a list."""
+"""Group of the values that are not in a list."""
 _SAVED_FOR = ("organization_id", "day", "kb_id", "operation", "embedding_model")
 
 
@@ -35,19 +35,19 @@ class LedgerRepository:
         self._collection = connection.database["spu_ledger"]
 
     async def has(self, session: Session, reservation_id: str) -> bool:
-        """Return True if the reservation is settled, or was given up."""
+        """Return True if the reservation is settled, by a charge or without one."""
         return (
             await self._collection.find_one({"_id": object_id(reservation_id)}, {"_id": 1}, session=session) is not None
         )
 
     async def add(self, session: Session, charge: SpuCharge) -> None:
-        """Charge."""
+        """Store a charge."""
         await self._collection.insert_one(encode(charge), session=session)
 
     async def give_up(self, charge: SpuCharge) -> SpuCharge:
-        """Settle a reservation whose time is over with `charge`, unless it is settled; returns what it is settled with.
+        """Settle an expired reservation with `charge`, unless it is settled; return its settlement.
 
-        A transaction that is about to charge it meets this row, and fails.
+        A concurrent transaction that charges the reservation meets this row, and fails.
         """
         try:
             await self._collection.insert_one(encode(charge))
@@ -59,7 +59,7 @@ class LedgerRepository:
         return charge
 
     async def used(self, organization_id: str | None = None) -> dict[str, int]:
-        """Organization → all SPUs that it was ever charged; of those that were charged, or of one."""
+        """Return all SPUs ever charged, by organization; of every charged organization, or of one."""
         match: Row = {} if organization_id is None else {"organization_id": organization_id}
         cursor = await self._collection.aggregate(
             [{"$match": match}, {"$group": {"_id": "$organization_id", "spus": {"$sum": "$spus"}}}]
@@ -74,7 +74,7 @@ class LedgerRepository:
         until: datetime | None = None,
         by_day: bool = False,
     ) -> list[UsageTotal]:
-        """SPUs by knowledge base, operation and model, and by day where asked, within [since, until)."""
+        """Return SPUs by knowledge base, operation and model, and by day if requested, within [since, until)."""
         match: Row = {"organization_id": organization_id, **_within("charged_at", since, until)}
         summed = ("spus", "unconfirmed_spus")
         return await _totals(self._collection, match, summed, day=_day_of("$charged_at") if by_day else None)
@@ -88,7 +88,7 @@ class LedgerRepository:
         until: datetime | None,
         most: int,
     ) -> list[UsageGroup]:
-        """Return the groups with most SPUs within [since, until), largest first, `most` at most."""
+        """Return the groups with the most SPUs within [since, until), largest first, at most `most`."""
         cursor = await self._collection.aggregate(
             [
                 {"$match": {"organization_id": organization_id, **_within("charged_at", since, until)}},
@@ -109,9 +109,9 @@ class LedgerRepository:
         since: datetime | None,
         until: datetime | None,
     ) -> tuple[list[UsageDay], int]:
-        """SPUs of each day that has any within [since, until), of these groups and of the rest; and the unconfirmed.
+        """Return SPUs by day within [since, until), of these groups and of the rest, and the unconfirmed SPUs.
 
-        The server sums: a row of the answer is a day and a group that is shown, or the rest.
+        The server sums: each row of the answer is a day and a shown group, or the rest.
         """
         place: Row = {"$indexOfArray": [{"$literal": list(group_ids)}, _group(grouping)]}
         cursor = await self._collection.aggregate(
@@ -149,7 +149,7 @@ class SavingsRepository:
         self._collection = connection.database["spu_savings"].with_options(write_concern=WriteConcern(w=1))
 
     async def add(self, purpose: SpuPurpose, spus: int, *, at: datetime) -> None:
-        """So many embeddings came from the cache."""
+        """Add embeddings that came from the cache."""
         day = _midnight(at)
         fields = {**purpose.model_dump(), "operation": purpose.operation.value, "day": day}
         name = ":".join(str(fields[field]) for field in _SAVED_FOR)
@@ -165,13 +165,13 @@ class SavingsRepository:
         until: datetime | None = None,
         by_day: bool = False,
     ) -> list[UsageTotal]:
-        """Return the ledger's totals for each day that has a part in [since, until)."""
+        """Return the savings of each day that overlaps [since, until)."""
         first = None if since is None else _midnight(since)
         match: Row = {"organization_id": organization_id, **_within("day", first, until)}
         return await _totals(self._collection, match, ("saved_spus",), day=_day_of("$day") if by_day else None)
 
     async def total(self, organization_id: str, *, since: datetime | None, until: datetime | None) -> int:
-        """All that the cache saved on days that have a part in [since, until)."""
+        """Return the sum of savings on days that overlap [since, until)."""
         first = None if since is None else _midnight(since)
         match: Row = {"organization_id": organization_id, **_within("day", first, until)}
         cursor = await self._collection.aggregate(

@@ -26,7 +26,7 @@ class LlmUsageRepository:
         self._collection = connection.database["llm_usage"]
 
     async def add(self, usage: LlmUsage) -> None:
-        """Note a call."""
+        """Record a call."""
         await self._collection.insert_one(encode(usage))
 
     async def of_run(self, organization_id: str, run_id: str) -> RunUsage:
@@ -53,7 +53,7 @@ class LlmUsageRepository:
     async def totals(
         self, organization_id: str, *, since: datetime | None = None, until: datetime | None = None
     ) -> list[LlmUsageTotal]:
-        """By day (UTC), operation, model and knowledge base, within [since, until); latest day first."""
+        """Return totals by day (UTC), operation, model and knowledge base, within [since, until); latest day first."""
         match: Row = {"organization_id": organization_id}
         period = {name: moment for name, moment in (("$gte", since), ("$lt", until)) if moment is not None}
         if period:

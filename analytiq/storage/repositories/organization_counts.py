@@ -1,4 +1,4 @@
-"""Counts of what an organization has, for its quotas."""
+"""Counts of an organization's resources, for its quotas."""
 
 from datetime import datetime
 
@@ -17,13 +17,13 @@ _COLLECTIONS = {
 
 
 class OrganizationCountRepository:
-    """Counts rows, no further than asked."""
+    """Counts rows up to the requested number."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._database = connection.database
 
     async def up_to(self, organization_id: str, what: Countable, most: int, now: datetime) -> int:
-        """Return how many there are, at most `most`; revoked, used, expired and deleted ones do not count."""
+        """Return the number of rows, at most `most`, without revoked, used, expired and deleted ones."""
         still_open: Row = {}
         if what is Countable.ACCESS_TOKENS:
             still_open = {"revoked_at": None, "$or": [{"expires_at": None}, {"expires_at": {"$gt": now}}]}

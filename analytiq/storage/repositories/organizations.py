@@ -23,7 +23,7 @@ INDEXES = {
 
 
 class OrganizationRepository:
-    """Tenants."""
+    """Organizations: the tenants."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["organizations"]
@@ -39,7 +39,7 @@ class OrganizationRepository:
         return decode(Organization, row) if row else None
 
     async def change(self, organization_id: str, changes: Row) -> Organization | None:
-        """Change some of its fields; returns what it is then, None where there is none."""
+        """Change some of its fields; return the new row, None if it does not exist."""
         row: Row | None = await self._collection.find_one_and_update(
             {"_id": object_id(organization_id, what="organization")},
             {"$set": changes},
@@ -50,7 +50,7 @@ class OrganizationRepository:
     async def declare_metadata_fields(
         self, organization_id: str, types: Mapping[str, FieldType], *, after: int
     ) -> bool:
-        """Replace the declaration, unless it is no longer the one of revision `after`."""
+        """Replace the declaration, unless its revision is no longer `after`."""
         # A missing revision is 0, as the model reads it: rows may be older than the field.
         revision: Row = {"metadata_fields_revision": after or {"$in": [0, None]}}
         result = await self._collection.update_one(
@@ -65,12 +65,12 @@ class OrganizationRepository:
         return result.matched_count == 1
 
     async def first(self) -> Organization | None:
-        """Return the oldest organization: the one that the first start made."""
+        """Return the oldest organization, created by the first start."""
         row: Row | None = await self._collection.find_one({}, sort=[("_id", 1)])
         return decode(Organization, row) if row else None
 
     async def all(self) -> list[Organization]:
-        """Every organization, oldest first; there are few, and only operators ask."""
+        """Return every organization, oldest first; there are few, and only operators ask."""
         return [decode(Organization, row) async for row in self._collection.find({}).sort("_id", 1)]
 
     async def existing(self, organization_ids: Collection[str]) -> set[str]:
@@ -111,7 +111,7 @@ class AccessTokenRepository:
         return await self._collection.count_documents({"organization_id": organization_id})
 
     async def revoke(self, organization_id: str, token_id: str) -> bool:
-        """Close a token for good; False where the organization has no such token."""
+        """Revoke a token for good; return False if the organization has no such token."""
         result = await self._collection.update_one(
             {"_id": object_id(token_id, what="access token"), "organization_id": organization_id},
             [{"$set": {"revoked_at": {"$ifNull": ["$revoked_at", "$$NOW"]}}}],
@@ -119,7 +119,7 @@ class AccessTokenRepository:
         return result.matched_count == 1
 
     async def hand_over(self, organization_id: str, token_id: str, maker: Maker) -> AccessToken | None:
-        """Give the token another maker; None where the organization has no such token that is not revoked."""
+        """Change the token's maker; return None if the organization has no such active token."""
         row: Row | None = await self._collection.find_one_and_update(
             {"_id": {"$in": object_ids([token_id])}, "organization_id": organization_id, "revoked_at": None},
             {"$set": {"made_by": maker.model_dump()}},
@@ -128,5 +128,5 @@ class AccessTokenRepository:
         return decode(AccessToken, row) if row else None
 
     async def note_use(self, token_id: str) -> None:
-        """Remember that the token was used now."""
+        """Record that the token was just used."""
         await self._collection.update_one({"_id": object_id(token_id)}, {"$set": {"last_used_at": clock.now()}})

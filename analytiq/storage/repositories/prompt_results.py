@@ -1,4 +1,4 @@
-"""Collection `prompt_results`: the answer that counts, one row a version and document."""
+"""Collection `prompt_results`: current answers, one row a version and document."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class PromptResultRepository:
         return decode(PromptResult, row) if row else None
 
     async def put(self, session: Session, result: PromptResult) -> None:
-        """Store a result in the place of the one that there is."""
+        """Store a result, replacing any existing one."""
         row = encode(result)
         row.pop("_id")
         await self._collection.update_one(
@@ -69,7 +69,7 @@ class PromptResultRepository:
     async def change(
         self, result: PromptResult, changes: Mapping[str, Any], *, session: Session | None = None
     ) -> PromptResult | None:
-        """Set fields; None where another run has replaced the result, or it is gone."""
+        """Set fields; return None if another run has replaced the result, or it is gone."""
         row: Row | None = await self._collection.find_one_and_update(
             {
                 "_id": object_id(result.id),
@@ -91,7 +91,7 @@ class PromptResultRepository:
         return [decode(PromptResult, row) async for row in cursor], await self._collection.count_documents(wanted)
 
     async def all(self, organization_id: str, prompt_id: str, query: ResultQuery) -> AsyncIterator[PromptResult]:
-        """Every result that matches, oldest first."""
+        """Yield every matching result, oldest first."""
         cursor = self._collection.find(_matching(organization_id, prompt_id, query)).sort("_id", 1)
         async for row in cursor:
             yield decode(PromptResult, row)

@@ -1,4 +1,4 @@
-"""Collection `prompt_runs`: one row a run, with every step of it."""
+"""Collection `prompt_runs`: one row a run, with all of its steps."""
 
 from collections.abc import AsyncGenerator, Collection, Sequence
 from dataclasses import dataclass
@@ -143,9 +143,9 @@ class PromptRunRepository:
         return found, await self._collection.count_documents(wanted)
 
     async def latest_of(self, organization_id: str, prompt_ids: Collection[str]) -> dict[str, PromptRun]:
-        """Prompt id → its latest run without steps and texts, of those that have one.
+        """Return the latest run by prompt id, without steps and texts; prompts without runs are left out.
 
-        One entry of the index a prompt is read, however many runs it has.
+        Reads one index entry a prompt, regardless of its number of runs.
         """
         if not prompt_ids:
             return {}
@@ -165,7 +165,7 @@ class PromptRunRepository:
     async def unfinished(
         self, organization_id: str, prompt_id: str, *, batch_size: int
     ) -> AsyncGenerator[list[PromptRun]]:
-        """Return a prompt's runs that wait or run, without their steps, in batches."""
+        """Yield a prompt's waiting and running runs, without their steps, in batches."""
         query: Row = {"organization_id": organization_id, "prompt_id": prompt_id, "status": _UNFINISHED}
         batch: list[PromptRun] = []
         async for row in self._collection.find(query, _WITHOUT_STEPS, batch_size=batch_size):
@@ -177,9 +177,9 @@ class PromptRunRepository:
             yield batch
 
     async def begin(self, run: PromptRun, *, model: str, text_hash: str | None, usage: RunUsage) -> PromptRun | None:
-        """Show that a worker has begun, or goes on; None where the run was cancelled or is over.
+        """Mark the run as started or continued; return None if it was cancelled or is over.
 
-        A document whose text is another one than the steps are about is read from the start.
+        If the document has another text than the steps refer to, restart from the beginning.
         """
         changes: Row = {"status": RunStatus.RUNNING.value, "model": model, "usage": usage.model_dump()}
         if run.started_at is None:
@@ -194,7 +194,7 @@ class PromptRunRepository:
         return decode(PromptRun, row) if row else None
 
     async def add_steps(self, run: PromptRun, steps: Sequence[RunStep]) -> PromptRun | None:
-        """Append steps to those that `run` has; None where the run is over, cancelled, or in other hands."""
+        """Append steps to those of `run`; return None if the run is over, cancelled, or continued by another worker."""
         row: Row | None = await self._collection.find_one_and_update(
             {
                 "_id": object_id(run.id),
@@ -208,7 +208,7 @@ class PromptRunRepository:
         return decode(PromptRun, row) if row else None
 
     async def finish(self, run: PromptRun, outcome: RunOutcome, *, session: Session | None = None) -> bool:
-        """End an unfinished run; False where it is over already, or gone."""
+        """End an unfinished run; return False if it is over already, or gone."""
         result = await self._collection.update_one(
             {"_id": object_id(run.id), "organization_id": run.organization_id, "status": _UNFINISHED},
             {
@@ -226,7 +226,7 @@ class PromptRunRepository:
         return result.matched_count == 1
 
     async def reopen(self, run: PromptRun) -> PromptRun | None:
-        """Let a failed run go on from its steps; None where it has not failed, or is gone."""
+        """Let a failed run continue from its steps; return None if it has not failed, or is gone."""
         row: Row | None = await self._collection.find_one_and_update(
             {
                 "_id": object_id(run.id),

@@ -45,7 +45,7 @@ class PromptRepository:
         self._versions = connection.database["prompt_versions"]
 
     async def insert(self, session: Session, prompt: Prompt) -> None:
-        """Store a new prompt with its first version; the caller has made sure of the name (`require_free_name`)."""
+        """Store a new prompt with its first version; the caller has checked the name (`require_free_name`)."""
         await self._prompts.update_one(
             {"_id": object_id(prompt.id)}, {"$setOnInsert": _without_id(prompt)}, upsert=True, session=session
         )
@@ -54,10 +54,10 @@ class PromptRepository:
     async def require_free_name(
         self, session: Session, organization_id: str, name: str, *, but: str | None = None
     ) -> None:
-        """Make sure that no other prompt has the name; two that take it at once are told apart by the index.
+        """Check that no other prompt has the name; the unique index decides between concurrent requests.
 
         Raises:
-            ConflictError: another has it.
+            ConflictError: another prompt has the name.
         """
         row: Row | None = await self._prompts.find_one(
             {"organization_id": organization_id, "name": name}, {"_id": 1}, session=session
@@ -90,7 +90,7 @@ class PromptRepository:
         return found, await self._prompts.count_documents(wanted)
 
     async def with_tags(self, organization_id: str, tag_ids: Collection[str]) -> list[Prompt]:
-        """Return the prompts that run by themselves on documents with one of the tags."""
+        """Return the prompts that run automatically on documents with one of the tags."""
         if not tag_ids:
             return []
         query = {"organization_id": organization_id, "configuration.tag_ids": {"$in": list(tag_ids)}}
@@ -99,7 +99,7 @@ class PromptRepository:
     async def using(
         self, session: Session, organization_id: str, *, tag_id: str | None = None, kb_id: str | None = None
     ) -> list[Prompt]:
-        """Return the prompts whose latest version names the tag, or the knowledge base, by name."""
+        """Return the prompts whose latest version refers to the tag or the knowledge base, by name."""
         query: Row = {"organization_id": organization_id}
         if tag_id is not None:
             query["configuration.tag_ids"] = tag_id
@@ -108,7 +108,7 @@ class PromptRepository:
         return [decode(Prompt, row) async for row in self._prompts.find(query, session=session).sort("name", 1)]
 
     async def add_version(self, session: Session, prompt: Prompt, configuration: PromptConfiguration) -> Prompt | None:
-        """Make a further version the latest; None where `prompt` is not as it is in the database any more."""
+        """Store a further version as the latest; return None if `prompt` is no longer the stored state."""
         row: Row | None = await self._prompts.find_one_and_update(
             {
                 "_id": object_id(prompt.id),
@@ -129,7 +129,7 @@ class PromptRepository:
         return changed
 
     async def rename(self, session: Session, prompt: Prompt, name: str) -> Prompt | None:
-        """Change the name, which is no matter of versions; None where the prompt is gone.
+        """Change the name, which is not versioned; return None if the prompt is gone.
 
         Raises:
             ConflictError: another prompt has the name.
@@ -146,14 +146,14 @@ class PromptRepository:
         return decode(Prompt, row) if row else None
 
     async def delete(self, session: Session, organization_id: str, prompt_id: str) -> bool:
-        """Remove the prompt's row; its versions follow by a job."""
+        """Remove the prompt's row; a job deletes its versions."""
         result = await self._prompts.delete_one(
             {"_id": object_id(prompt_id, what="prompt"), "organization_id": organization_id}, session=session
         )
         return result.deleted_count == 1
 
     async def version(self, organization_id: str, prompt_id: str, version: int) -> PromptVersion | None:
-        """One version."""
+        """Return a version."""
         query = {"organization_id": organization_id, "prompt_id": prompt_id, "version": version}
         row: Row | None = await self._versions.find_one(query)
         return decode(PromptVersion, row) if row else None

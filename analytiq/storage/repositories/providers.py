@@ -29,7 +29,7 @@ class ProviderRepository:
         return found[0] if found else None
 
     async def usable_by(self, organization_id: str) -> list[LlmProvider]:
-        """Every provider that the organization can use, by name; its own stand for the platform's."""
+        """Return every provider that the organization can use, by name; its own ones hide the platform's."""
         cursor = self._collection.find({"organization_id": {"$in": [organization_id, None]}})
         found = [decode(LlmProvider, row) async for row in cursor]
         platforms = {provider.litellm_provider: provider for provider in found if provider.organization_id is None}
@@ -37,7 +37,7 @@ class ProviderRepository:
         return [provider for _, provider in sorted({**platforms, **own}.items())]
 
     async def put(self, provider: LlmProvider) -> None:
-        """Store the provider in the place of the one that is there."""
+        """Store the provider, replacing any existing one."""
         row: Row = encode(provider)
         key = _taken_key(row)
         first = {"_id": row.pop("_id"), "created_at": row.pop("created_at")}
@@ -48,7 +48,7 @@ class ProviderRepository:
             await self._collection.update_one(key, {"$set": row})
 
     async def put_if_absent(self, provider: LlmProvider) -> bool:
-        """Store the provider unless there is one already; True where it was stored."""
+        """Store the provider unless it exists; return True if it was stored."""
         row: Row = encode(provider)
         result = await self._collection.update_one(_taken_key(row), {"$setOnInsert": row}, upsert=True)
         return result.upserted_id is not None
@@ -59,19 +59,19 @@ class ProviderRepository:
         return [decode(LlmProvider, row) async for row in cursor]
 
     async def delete(self, organization_id: str | None, litellm_provider: str) -> bool:
-        """Forget the organization's own provider, or the platform's; False where it had none."""
+        """Delete the organization's own provider, or the platform's; return False if there was none."""
         result = await self._collection.delete_one(
             {"organization_id": organization_id, "litellm_provider": litellm_provider}
         )
         return result.deleted_count == 1
 
     async def page_of_all(self, after: str | None, limit: int) -> list[LlmProvider]:
-        """So many providers of all organizations and of the platform, by id, after this one."""
+        """Return the next providers behind this id, of all organizations and of the platform."""
         query: Row = {} if after is None else {"_id": {"$gt": object_id(after)}}
         return [decode(LlmProvider, row) async for row in self._collection.find(query).sort("_id", 1).limit(limit)]
 
     async def replace_token(self, provider: LlmProvider, token: str) -> None:
-        """Return the same key, encrypted anew; nothing happens where another has been stored meanwhile."""
+        """Replace the re-encrypted key; do nothing if another key has been stored meanwhile."""
         await self._collection.update_one(
             {"_id": object_id(provider.id), "token": provider.token}, {"$set": {"token": token}}
         )

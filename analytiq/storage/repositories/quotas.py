@@ -1,7 +1,7 @@
-"""Collection `spu_accounts`: one row for each organization, its open reservations in it.
+"""Collection `spu_accounts`: one row for each organization, with its open reservations.
 
-As all of it is one row, a reservation is one update of one row, and returning one counts once however often it is
-tried: whoever finds the reservation in the row takes it out and adds what was charged, in the same update.
+As all of it is one row, a reservation is one update of one row, and a repeated release counts once: the update
+that finds the reservation in the row removes it and adds the charge.
 """
 
 from typing import Any
@@ -21,15 +21,15 @@ _RESERVED: Row = {"$sum": {"$map": {"input": {"$objectToArray": _OPEN}, "in": "$
 
 
 class QuotaRepository:
-    """The accounts; who finds none opens it with what the ledger says was used."""
+    """SPU accounts; a caller without an account opens one with the ledger's total."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["spu_accounts"]
 
     async def reserve(self, reservation_id: str, purpose: SpuPurpose, *, wanted: int, seconds: float) -> int | None:
-        """Reserve as many SPUs as there are, at most `wanted`; returns how many, 0 where none is left.
+        """Reserve the available SPUs, at most `wanted`; return their number, 0 if none is left.
 
-        None: there is no account yet.
+        Return None without an account.
         """
         room: Row = {"$subtract": [_QUOTA, {"$add": [_USED, _RESERVED]}]}
         granted: Row = {"$cond": [{"$eq": [_QUOTA, None]}, wanted, {"$max": [0, {"$min": [wanted, room]}]}]}
@@ -51,14 +51,14 @@ class QuotaRepository:
         return None if row is None else int(row["granted"])
 
     async def release(self, organization_id: str, reservation_id: str, *, spus: int) -> None:
-        """End a reservation of which `spus` were charged; nothing happens where it was ended before."""
+        """End a reservation of which `spus` were charged; do nothing if it has ended."""
         await self._collection.update_one(
             {"_id": organization_id, f"open.{reservation_id}": {"$exists": True}},
             {"$unset": {f"open.{reservation_id}": ""}, "$inc": {"used": spus}},
         )
 
     async def expired(self, organization_id: str) -> list[OpenReservation]:
-        """Return the organization's reservations whose time is over, by the server's clock."""
+        """Return the organization's expired reservations, by the server's clock."""
         cursor = await self._collection.aggregate(
             [
                 {"$match": {"_id": organization_id}},
@@ -70,7 +70,7 @@ class QuotaRepository:
         return [_reservation(organization_id, row["open"]) async for row in cursor]
 
     async def get(self, organization_id: str) -> SpuAccount | None:
-        """Return the organization's account, where there is one."""
+        """Return the organization's account, if any."""
         cursor = await self._collection.aggregate(
             [
                 {"$match": {"_id": organization_id}},
@@ -93,14 +93,14 @@ class QuotaRepository:
         await self._update(organization_id, [{"$set": {"quota": quota}}])
 
     async def add_to_quota(self, organization_id: str, spus: int) -> bool:
-        """Raise the quota; False where there is none."""
+        """Raise the quota; return False without a quota."""
         result = await self._collection.update_one(
             {"_id": organization_id, "quota": {"$type": "number"}}, {"$inc": {"quota": spus}}
         )
         return result.modified_count == 1
 
     async def open_accounts(self, used_of: dict[str, int]) -> None:
-        """Make the accounts of organizations that have none yet: id → SPUs that they have used."""
+        """Create the missing accounts, from SPUs used by organization id."""
         writes = [
             UpdateOne(
                 {"_id": organization_id},

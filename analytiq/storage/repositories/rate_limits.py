@@ -1,7 +1,7 @@
-"""Collection `rate_limits`: one row for what is limited together, moved on by the server's clock.
+"""Collection `rate_limits`: one row for each set of limits, updated by the server's clock.
 
 The arithmetic is `analytiq.tenancy.rate_limits.gcra`, written as a pipeline: a take reads, decides and writes in one
-update of one row, so that no two takes can both have the last unit, in whatever processes they are.
+update of one row, so that two takes never share the last unit, in any processes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.rows import Row
 
 FORGOTTEN_SECONDS = 3600
-"""After which the server deletes a row whose buckets are full: without a row they are full as well."""
+"""Seconds after which the server deletes a row with full buckets: a missing row means full buckets."""
 
 INDEXES = {
     "rate_limits": [
@@ -34,14 +34,14 @@ _FAILING_SINCE: Row = {"$ifNull": ["$failing_since_ms", None]}
 
 @dataclass(frozen=True, slots=True)
 class TroubledRow:
-    """A row of a provider that is held or fails."""
+    """A row of a provider that is blocked or failing."""
 
     organization_id: str
     key: str
 
 
 class RateLimitRepository:
-    """The buckets; `key` names a row, `organization_id` whose it is."""
+    """The buckets; `key` names a row, `organization_id` its owner."""
 
     def __init__(self, connection: MongoConnection) -> None:
         # A failover that loses the last milliseconds' takes lets as many through again; nobody waits for a majority.
@@ -60,12 +60,12 @@ class RateLimitRepository:
         """Take from every bucket of the row or from none; see `gcra.take`.
 
         Args:
-            organization_id: whose row it is.
+            organization_id: the row's owner.
             key: the row.
-            charges: what is taken.
-            patience_ms: the longest wait that is granted.
-            probe_ms: for how long a granted probe of a held row keeps others waiting.
-            ignores_block: for a person who tries the provider now.
+            charges: the amounts to take.
+            patience_ms: the longest acceptable wait.
+            probe_ms: the time for which a granted probe of a blocked row keeps others waiting.
+            ignores_block: for a person who tests the provider now.
         """
         row = await self._update(
             organization_id, key, _taking(charges, patience_ms, probe_ms, ignores_block=ignores_block)
@@ -79,7 +79,7 @@ class RateLimitRepository:
         )
 
     async def give_back(self, organization_id: str, key: str, charges: Sequence[Charge]) -> None:
-        """Return what was taken and not used."""
+        """Return the unused amounts."""
         returned: Row = {
             _full_at(charge.name): {"$subtract": [_full_at_ms(charge.name), charge.cost * charge.bucket.interval_ms]}
             for charge in charges
@@ -103,13 +103,13 @@ class RateLimitRepository:
         await self._update(organization_id, key, [{"$set": blocked}, {"$set": {"idle_at": _idle_at(list(buckets))}}])
 
     async def note_failure(self, organization_id: str, key: str) -> float:
-        """Remember that the provider fails; returns for how many seconds it has been failing."""
+        """Record a failure of the provider; return the seconds for which it has been failing."""
         since: Row = {"failing_since_ms": {"$ifNull": ["$failing_since_ms", _NOW]}, "failed_at_ms": _NOW}
         row = await self._update(organization_id, key, [{"$set": since}, {"$set": {"idle_at": _idle_at([])}}])
         return max(0.0, float(row["failed_at_ms"]) - float(row["failing_since_ms"])) / 1000
 
     async def lift(self, organization_id: str, key: str, buckets: Mapping[str, Bucket]) -> bool:
-        """End the row's block and failure; False where it had none. See `gcra.lift`."""
+        """End the row's block and failure; return False if it had neither. See `gcra.lift`."""
         emptied: Row = {
             _full_at(name): {"$min": [_full_at_ms(name), {"$add": [_NOW, bucket.burst * bucket.interval_ms]}]}
             for name, bucket in buckets.items()
@@ -124,13 +124,13 @@ class RateLimitRepository:
         return result.modified_count == 1
 
     async def troubled(self, organization_id: str | None) -> list[TroubledRow]:
-        """Return the rows of one organization, or of all, that are held or fail."""
+        """Return the rows of one organization, or of all, that are blocked or failing."""
         query: Row = _TROUBLED if organization_id is None else {"organization_id": organization_id, **_TROUBLED}
         cursor = self._collection.find(query, {"organization_id": 1})
         return [TroubledRow(str(row["organization_id"]), str(row["_id"])) async for row in cursor]
 
     async def blocked_seconds(self, organization_id: str, key: str) -> float:
-        """For how long nothing of the row is granted."""
+        """Return the remaining seconds of the row's block."""
         cursor = await self._collection.aggregate(
             [
                 {"$match": {"_id": key, "organization_id": organization_id}},
@@ -141,7 +141,7 @@ class RateLimitRepository:
         return max(0.0, float(rows[0]["wait_ms"]) / 1000) if rows else 0.0
 
     async def delete(self, organization_id: str, key: str) -> None:
-        """Forget the row: its buckets are full."""
+        """Delete the row, which fills its buckets."""
         await self._collection.delete_one({"_id": key, "organization_id": organization_id})
 
     async def _update(self, organization_id: str, key: str, stages: Sequence[Mapping[str, Any]]) -> Row:

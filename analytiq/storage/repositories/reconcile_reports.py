@@ -1,4 +1,4 @@
-"""Collection `reconcile_reports`: runs of the reconciler, what they found, and how far the running ones are."""
+"""Collection `reconcile_reports`: runs of the reconciler with their findings and progress."""
 
 from pymongo import IndexModel
 
@@ -19,7 +19,7 @@ UNFINISHED = (RunState.QUEUED.value, RunState.RUNNING.value)
 
 
 class ReconcileReportRepository:
-    """Runs by id; those of an organization, and those over everything."""
+    """Runs by id, of one organization or over all."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["reconcile_reports"]
@@ -29,7 +29,7 @@ class ReconcileReportRepository:
         await self._collection.insert_one(encode(run), session=session)
 
     async def get(self, organization_id: str | None, run_id: str) -> ReconciliationRun | None:
-        """Return the organization's run with this id; None: a run over everything."""
+        """Return the organization's run with this id; organization None: a run over all."""
         ids = object_ids([run_id])
         if not ids:
             return None
@@ -39,7 +39,7 @@ class ReconcileReportRepository:
     async def page(
         self, organization_id: str | None, *, kb_id: str | None, skip: int, limit: int
     ) -> tuple[list[ReconciliationRun], int]:
-        """Return a page of an organization's runs, newest first, without examples; None: of all-inclusive runs."""
+        """Return a page of runs, newest first, without examples; organization None: of runs over all."""
         query: Row = {"organization_id": organization_id}
         if kb_id is not None:
             query["kb_id"] = kb_id
@@ -48,13 +48,13 @@ class ReconcileReportRepository:
         return found, await self._collection.count_documents(query)
 
     async def update(self, run: ReconciliationRun) -> bool:
-        """Write how far a run is, or how it ended; False where it has expired."""
+        """Store the progress or the outcome of a run; return False if the run has expired."""
         row = encode(run)
         result = await self._collection.update_one({"_id": row.pop("_id")}, {"$set": row})
         return result.matched_count == 1
 
     async def unfinished_over_everything(self, depth: Depth) -> ReconciliationRun | None:
-        """Return the latest pass of a leader whose process has ended before it had."""
+        """Return the latest unfinished pass of a leader whose process has ended."""
         row: Row | None = await self._collection.find_one(
             {
                 "organization_id": None,

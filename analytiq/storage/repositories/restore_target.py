@@ -1,8 +1,8 @@
 """The restore of one organization's archived rows, invisible until the end.
 
-Nothing of a restore can be seen before `activate`: the organization has no row, so that no token opens it, and its
-knowledge bases are `restoring`, which nobody shows and no job works on. Inserting a batch twice inserts it once, so
-that a restore goes on where a killed one stopped.
+A restore is invisible before `activate`: the organization has no row, so that no token opens it, and its
+knowledge bases are `restoring`: hidden, and not touched by jobs. Inserting a batch is idempotent, so
+that a killed restore can be resumed.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,14 +32,14 @@ from analytiq.storage.transactions import run_in_transaction
 
 DUPLICATE_KEY = 11000
 EPOCH_STEP = 2
-"""By which a restored epoch is ahead of the archived one.
+"""Distance of a restored epoch from the archived one.
 
-A process that mirrors the knowledge base's earlier life must not take the restored one for its continuation: it does
-where it sees no gap, and it sees one if the first change has neither its own epoch nor the one after it.
+A replica of the knowledge base's earlier life must not continue with the restored one. It continues if it sees no
+gap, and it sees a gap if the first change has neither its own epoch nor the one after it.
 """
 
 Rekey = Callable[[EmbeddingIdentity, str], str | None]
-"""(cached embedding, its new scope) → its new key; None where that cannot be told, so that it is left out."""
+"""Return the new key of a cached embedding in its new scope; None if it cannot be computed."""
 
 
 class RestoreTarget:
@@ -54,11 +54,11 @@ class RestoreTarget:
         self._ids = run.ids
 
     async def insert(self, name: str, kb_id: str | None, rows: bytes) -> int:
-        """Insert a batch; rows that are there already stay as they are. Returns how many rows the batch has.
+        """Insert a batch; existing rows stay unchanged. Return the number of rows of the batch.
 
         Raises:
-            InvalidInputError: a row is not of the organization that the section is of.
-            ConflictError: an id is taken by a row of something else.
+            InvalidInputError: a row belongs to another organization than its section.
+            ConflictError: an id is taken by another row.
         """
         decoded = decode_rows(rows)
         match name:
@@ -84,12 +84,12 @@ class RestoreTarget:
         """Make everything visible, in one transaction.
 
         Args:
-            organization: its row, as archived.
-            epochs: the rows of its knowledge bases' epochs, as archived.
-            restores: where the run is forgotten.
-            jobs: where work is asked for.
+            organization: its archived row.
+            epochs: the archived rows of its knowledge bases' epochs.
+            restores: the repository that forgets the run.
+            jobs: the queue for the requests.
             requests_of: (organization id, knowledge bases whose first indexing had not begun, or that a search
-                server finds, prompts with runs that are not over) → that work.
+                server serves, prompts with unfinished runs) → the work to enqueue.
             name: another name for the organization.
 
         Raises:
@@ -161,7 +161,7 @@ class RestoreTarget:
         """Return the row with its new ids.
 
         Raises:
-            InvalidInputError: it is not of the organization that is restored.
+            InvalidInputError: the row belongs to another organization than the restored one.
         """
         owner = catalog.describe(name).owner
         if owner is not None and _at(row, owner) != self._run.source_organization_id:
@@ -207,7 +207,7 @@ class RestoreTarget:
             await self._require_same(name, [rows[int(failure["index"])] for failure in failures], error)
 
     async def _require_same(self, name: str, rows: Sequence[Row], error: BulkWriteError) -> None:
-        """Require that existing rows are those that this restore inserted before it was killed."""
+        """Require that existing rows were inserted by this restore before it was killed."""
         described = catalog.describe(name)
         field = described.owner or (described.parent[0] if described.parent else "_id")
         cursor = self._database[name].find({"_id": {"$in": [row["_id"] for row in rows]}})
@@ -232,7 +232,7 @@ class RestoreTarget:
             raise _stray(VECTORS_PREFIX)
 
     async def _insert_embeddings(self, rows: Sequence[Row]) -> None:
-        """Insert the embeddings missing from the cache; one that lost its payer in an erasure gets it back."""
+        """Insert the embeddings missing from the cache; give one that lost its payer in an erasure the payer back."""
         source, target = self._run.source_organization_id, self._run.organization_id
         updates: list[UpdateOne] = []
         for row in rows:
@@ -257,13 +257,13 @@ class RestoreTarget:
 
 
 class InstallationTarget:
-    """Writes what belongs to no organization: only what is not there yet."""
+    """Writes the missing rows that belong to no organization."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._database = connection.database
 
     async def insert(self, name: str, rows: bytes) -> int:
-        """Insert a batch; how many rows it has."""
+        """Insert a batch; return its number of rows."""
         decoded = decode_rows(rows)
         match name:
             case "llm_providers":

@@ -1,4 +1,4 @@
-"""Collection `restores`: which are under way, under which lease, and which ids they give."""
+"""Collection `restores`: restores in progress, with their leases and id maps."""
 
 import hashlib
 import secrets
@@ -22,10 +22,10 @@ INDEXES = {"restores": [IndexModel([("organization_id", 1)]), IndexModel([("sour
 
 
 class IdMap:
-    """Old ids to new ones: themselves, or fresh ones that are computed, so that no table grows with the archive.
+    """Old ids to new ones: the same, or fresh ones that are computed, so that no table grows with the archive.
 
-    A fresh id keeps the second of the old one, for things are sorted by their ids, and takes its other eight bytes
-    from a digest over a salt of this restore: another restore of the same archive gets others.
+    A fresh id keeps the second of the old one, since rows are sorted by their ids, and takes its other eight bytes
+    from a digest with a salt of this restore: another restore of the same archive gets other ids.
     """
 
     def __init__(self, salt: bytes | None) -> None:
@@ -50,7 +50,7 @@ class IdMap:
         raise TypeError(f"{type(value).__name__} is no id")
 
     def rewrite(self, row: Row, paths: Sequence[str]) -> None:
-        """Replace every id of a row; a path that the row has not is passed over."""
+        """Replace every id of a row; skip missing paths."""
         if self._salt is None:
             return
         for path in paths:
@@ -74,7 +74,7 @@ class IdMap:
 
 @dataclass(frozen=True, slots=True)
 class RestoreRun:
-    """A restore that is ours: of one organization of an archive, into one organization of this database."""
+    """A restore under this process's lease: from one organization of an archive to one of this database."""
 
     id: str
     source_organization_id: str
@@ -85,16 +85,16 @@ class RestoreRun:
 
 
 class RestoreRepository:
-    """Restores under way; a row is deleted by the transaction that makes its organization visible."""
+    """Restores in progress; the transaction that makes the organization visible deletes the row."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["restores"]
 
     async def begin(self, source_organization_id: str, archive: str, *, is_fresh: bool) -> tuple[RestoreRun, bool]:
-        """Take up the restore of this archive that was killed, else begin one; returns whether it is taken up.
+        """Resume a killed restore of this archive, else begin one; return the run and True if it is resumed.
 
         Raises:
-            ConflictError: one runs already, or one of another archive was left half done.
+            ConflictError: a restore is running, or one of another archive was left unfinished.
         """
         token = new_id()
         query: Row = {"source_organization_id": source_organization_id, "is_fresh": is_fresh}
@@ -133,7 +133,7 @@ class RestoreRepository:
         return _run({**row, "_id": key}), False
 
     async def renew(self, run: RestoreRun) -> bool:
-        """Extend the lease; False where it is lost."""
+        """Extend the lease; return False if it is lost."""
         result = await self._collection.update_one(_held(run), [{"$set": {"lease_expires_at": _expiry()}}])
         return result.matched_count == 1
 
@@ -143,12 +143,12 @@ class RestoreRepository:
         return result.matched_count == 1
 
     async def end(self, run: RestoreRun, *, session: Session | None = None) -> bool:
-        """Forget it, as done or as undone; False where the lease is lost."""
+        """Delete the row of a finished or reverted restore; return False if the lease is lost."""
         result = await self._collection.delete_one(_held(run), session=session)
         return result.deleted_count == 1
 
     async def expire(self, run: RestoreRun) -> None:
-        """Let the next one take it up at once."""
+        """Expire the lease, so that the next restore resumes at once."""
         await self._collection.update_one(_held(run), [{"$set": {"lease_expires_at": "$$NOW"}}])
 
 

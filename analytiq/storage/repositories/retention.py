@@ -11,7 +11,7 @@ from analytiq.storage.repositories.rows import Row, decode
 
 
 class RetentionRepository:
-    """Reads and writes about age, and documents by what erasures select them by."""
+    """Queries by age, and by the selections of erasures."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._organizations = connection.database["organizations"]
@@ -27,9 +27,9 @@ class RetentionRepository:
         return result.matched_count == 1
 
     async def uploaded_before(self, organization_id: str, moment: datetime, *, limit: int) -> list[Document]:
-        """Documents whose present bytes were uploaded before `moment`, oldest document first.
+        """Return documents whose present bytes were uploaded before `moment`, oldest document first.
 
-        A document that was replaced since is as young as its file.
+        A replaced document is as old as its file.
         """
         query: Row = {"organization_id": organization_id, "created_at": {"$lt": moment}}
         found: list[Document] = []
@@ -44,7 +44,7 @@ class RetentionRepository:
         return found
 
     async def delete_runs_on_texts(self, organization_id: str, moment: datetime, *, limit: int) -> int:
-        """Delete runs on texts that ended before `moment`, oldest first; how many. Runs on documents go with those."""
+        """Delete runs on texts that ended before `moment`, oldest first; return their number."""
         query: Row = {"organization_id": organization_id, "document_id": None, "ended_at": {"$lt": moment}}
         cursor = self._runs.find(query, {"_id": 1}).sort([("created_at", 1), ("_id", 1)]).limit(limit)
         ids = [row["_id"] async for row in cursor]
@@ -54,7 +54,7 @@ class RetentionRepository:
         return deleted.deleted_count
 
     async def selected(self, organization_id: str, selection: DocumentSelection, *, limit: int) -> list[str]:
-        """Return the ids of documents that fit, lowest first."""
+        """Return the ids of the selected documents, lowest first."""
         cursor = self._documents.find(_query(organization_id, selection), {"_id": 1}).sort("_id", 1).limit(limit)
         return [str(row["_id"]) async for row in cursor]
 

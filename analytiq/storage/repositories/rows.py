@@ -7,13 +7,13 @@ from analytiq.models.stored import Stored
 from analytiq.storage.ids import object_id
 
 Row = dict[str, Any]
-"""A BSON document as pymongo hands it over; it never leaves `analytiq.storage`."""
+"""A BSON document as pymongo returns it; it never leaves `analytiq.storage`."""
 
 StoredModel = TypeVar("StoredModel", bound=Stored)
 
 
 def decode(model: type[StoredModel], row: Mapping[str, Any]) -> StoredModel:
-    """Return a row as a model; `_id` becomes `id`, as 24 hex digits where it is an ObjectId."""
+    """Return a row as a model; `_id` becomes `id`, an ObjectId as 24 hex digits."""
     values = dict(row)
     if "_id" in values:
         values["id"] = str(values.pop("_id"))

@@ -1,4 +1,4 @@
-"""Collections `user_sessions`, `invitations` and `one_time_links`: secrets that people hold, by hash."""
+"""Collections `user_sessions`, `invitations` and `one_time_links`: people's secrets, by hash."""
 
 from datetime import datetime
 
@@ -34,7 +34,7 @@ MOST_FOR_ADDRESS = 100
 
 
 class SessionRepository:
-    """Browsers that are signed in. Read at majority: a session that was ended opens nothing any more."""
+    """Sessions of browsers. Read at majority: an ended session never works again."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["user_sessions"]
@@ -50,13 +50,13 @@ class SessionRepository:
         return decode(UserSession, row) if row else None
 
     async def open_of(self, user_id: str, now: datetime, *, skip: int, limit: int) -> tuple[list[UserSession], int]:
-        """Return a page of those of the person that have not expired, the one used last first, and the total count."""
+        """Return a page of the person's unexpired sessions, the last used first, and the total count."""
         query: Row = {"user_id": user_id, "expires_at": {"$gt": now}}
         cursor = self._majority.find(query).sort([("last_seen_at", -1), ("_id", -1)]).skip(skip).limit(limit)
         return [decode(UserSession, row) async for row in cursor], await self._majority.count_documents(query)
 
     async def note_use(self, session_id: str, at: datetime, expires_at: datetime) -> None:
-        """Remember the use, and until when the session lives now."""
+        """Record the use, and the new expiry of the session."""
         await self._collection.update_one(
             {"_id": object_id(session_id)}, {"$set": {"last_seen_at": at, "expires_at": expires_at}}
         )
@@ -66,18 +66,18 @@ class SessionRepository:
         await self._collection.delete_one({"_id": object_id(session_id)})
 
     async def end_own(self, user_id: str, session_id: str) -> bool:
-        """Sign one of the person's browsers out; False where the person has no such session."""
+        """Sign one of the person's browsers out; return False if the person has no such session."""
         query: Row = {"_id": {"$in": object_ids([session_id])}, "user_id": user_id}
         return (await self._collection.delete_one(query)).deleted_count == 1
 
     async def end_all(self, user_id: str, *, but: str | None = None, session: Session | None = None) -> int:
-        """Sign the person out everywhere (but in one session); returns in how many browsers."""
+        """Sign the person out of all sessions, or all but one; return the number of sessions ended."""
         query: Row = {"user_id": user_id} | ({"_id": {"$ne": object_id(but)}} if but else {})
         return (await self._collection.delete_many(query, session=session)).deleted_count
 
 
 class InvitationRepository:
-    """Invitations of an organization, by the hash of their secret for whoever follows one."""
+    """Invitations of an organization, and by the hash of their secret."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["invitations"]
@@ -98,7 +98,7 @@ class InvitationRepository:
         return decode(Invitation, row) if row else None
 
     async def open_for(self, email: str, now: datetime) -> list[Invitation]:
-        """Return the invitations of an address that can still be accepted, oldest first, at most MOST_FOR_ADDRESS."""
+        """Return the open invitations of an address, oldest first, at most MOST_FOR_ADDRESS."""
         query: Row = {"email": email, "accepted_at": None, "expires_at": {"$gt": now}}
         cursor = self._collection.find(query).sort("_id", 1).limit(MOST_FOR_ADDRESS)
         return [decode(Invitation, row) async for row in cursor]
@@ -113,13 +113,13 @@ class InvitationRepository:
     async def open_of(
         self, organization_id: str, now: datetime, *, skip: int, limit: int
     ) -> tuple[list[Invitation], int]:
-        """Return a page of those that can still be accepted, latest first, and the total count."""
+        """Return a page of open invitations, latest first, and the total count."""
         query: Row = {"organization_id": organization_id, "accepted_at": None, "expires_at": {"$gt": now}}
         cursor = self._collection.find(query).sort("_id", -1).skip(skip).limit(limit)
         return [decode(Invitation, row) async for row in cursor], await self._collection.count_documents(query)
 
     async def hand_over(self, organization_id: str, invitation_id: str, maker: Maker) -> Invitation | None:
-        """Give an open invitation another maker; None where the organization has no such one."""
+        """Change an open invitation's maker; return None if the organization has no such invitation."""
         row: Row | None = await self._collection.find_one_and_update(
             {"_id": {"$in": object_ids([invitation_id])}, "organization_id": organization_id, "accepted_at": None},
             {"$set": {"made_by": maker.model_dump()}},
@@ -128,36 +128,36 @@ class InvitationRepository:
         return decode(Invitation, row) if row else None
 
     async def delete(self, organization_id: str, invitation_id: str) -> bool:
-        """Take an invitation back; False where the organization has no such open one."""
+        """Withdraw an invitation; return False if the organization has no such open invitation."""
         ids = object_ids([invitation_id])
         query: Row = {"_id": {"$in": ids}, "organization_id": organization_id, "accepted_at": None}
         return (await self._collection.delete_one(query)).deleted_count == 1
 
 
 class OneTimeLinkRepository:
-    """Secrets that work once."""
+    """Secrets for one use."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["one_time_links"]
 
     async def insert(self, link: OneTimeLink) -> None:
-        """Store a new one."""
+        """Store a new link."""
         await self._collection.insert_one(encode(link))
 
     async def take(
         self, purpose: LinkPurpose, secret_hash: str, now: datetime, session: Session | None = None
     ) -> OneTimeLink | None:
-        """Use the secret up; None where it is unknown, used or expired."""
+        """Use the secret up; return None if it is unknown, used or expired."""
         row: Row | None = await self._collection.find_one_and_delete(
             {"secret_hash": secret_hash, "purpose": purpose.value, "expires_at": {"$gt": now}}, session=session
         )
         return decode(OneTimeLink, row) if row else None
 
     async def is_open(self, purpose: LinkPurpose, secret_hash: str, now: datetime) -> bool:
-        """Return whether the secret can still be used."""
+        """Return whether the secret is still usable."""
         query: Row = {"secret_hash": secret_hash, "purpose": purpose.value, "expires_at": {"$gt": now}}
         return await self._collection.find_one(query, {"_id": 1}) is not None
 
     async def forget_of(self, user_id: str, purpose: LinkPurpose, session: Session | None = None) -> None:
-        """Whatever links the person was sent for this are void."""
+        """Revoke the person's links of this purpose."""
         await self._collection.delete_many({"user_id": user_id, "purpose": purpose.value}, session=session)

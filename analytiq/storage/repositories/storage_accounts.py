@@ -1,8 +1,8 @@
 """Collection `storage_accounts`: one row for each organization that has a quota.
 
-What is used changes in the transaction that makes, replaces or deletes a document. Two uploads of one organization
-therefore conflict on the row, and one of them runs again: so they cannot both take the room that is there for one.
-Organizations without a quota have no row, and nothing to conflict on; what they use is counted when somebody asks.
+Usage changes in the transaction that creates, replaces or deletes a document. Two uploads of one organization
+therefore conflict on the row, and one of them runs again: they cannot both take the last free room.
+Organizations without a quota have no row and no conflicts; their usage is counted on request.
 """
 
 from pymongo import IndexModel, ReturnDocument
@@ -18,7 +18,7 @@ INDEXES = {"storage_accounts": [IndexModel([("organization_id", 1)], unique=True
 
 
 class StorageAccountRepository:
-    """Quotas of organizations, and what of them is used."""
+    """Quotas of organizations, and their usage."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._connection = connection
@@ -26,14 +26,14 @@ class StorageAccountRepository:
         self._documents = connection.database["docs"]
 
     async def get(self, organization_id: str) -> StorageAccount | None:
-        """Return the organization's account; None: it has no quota."""
+        """Return the organization's account; None without a quota."""
         row: Row | None = await self._collection.find_one({"_id": organization_id})
         return _account(row) if row else None
 
     async def add(self, session: Session, organization_id: str, change: StorageAmount) -> StorageAccount | None:
-        """Change what is used, within the caller's transaction, which fails where another one changes it as well.
+        """Change the usage within the caller's transaction, which fails if another transaction changes it as well.
 
-        Returns the account as it is then, whatever its quota says: the caller decides. None: there is no quota.
+        Return the account as it is then, even above its quota: the caller decides. None without a quota.
         """
         row: Row | None = await self._collection.find_one_and_update(
             {"_id": organization_id},
@@ -56,7 +56,7 @@ class StorageAccountRepository:
         return StorageAmount(stored_bytes=int(rows[0]["bytes"]), documents=int(rows[0]["documents"]))
 
     async def set_quota(self, organization_id: str, *, max_bytes: int | None, max_documents: int | None) -> None:
-        """Give the organization a quota; what is used is counted anew. Neither: it has none any more."""
+        """Set the organization's quota and count its usage; without limits, remove the quota."""
         if max_bytes is None and max_documents is None:
             await self._collection.delete_one({"_id": organization_id})
             return
@@ -66,10 +66,10 @@ class StorageAccountRepository:
         await self.recount(organization_id)
 
     async def recount(self, organization_id: str) -> StorageAmount:
-        """Make what is used what the documents are; returns by how much it was too high.
+        """Correct the usage by counting the documents; return the amount by which it was too high.
 
-        The row is written first: uploads that change it meanwhile have to wait for the count, and not the count for
-        an organization that never stops uploading.
+        The row is written first: concurrent uploads wait for the count, so that the count never waits for an
+        organization that never stops uploading.
         """
 
         async def count(session: Session) -> StorageAmount:
@@ -91,7 +91,7 @@ class StorageAccountRepository:
         return await run_in_transaction(self._connection, count)
 
     async def organization_ids(self) -> list[str]:
-        """Return the organizations that have a quota."""
+        """Return the organizations with a quota."""
         return [str(row["_id"]) async for row in self._collection.find({}, {"_id": 1}).sort("_id", 1)]
 
 

@@ -52,7 +52,7 @@ class TagRepository:
         return [decode(Tag, row) async for row in self._collection.find(query)]
 
     async def ids_of_names(self, organization_id: str, names: Collection[str]) -> dict[str, str]:
-        """Name → id, of those of the names that tags of the organization have."""
+        """Return the tag ids by name, of the names in use."""
         query = {"organization_id": organization_id, "name": {"$in": list(names)}}
         return {str(row["name"]): str(row["_id"]) async for row in self._collection.find(query, {"name": 1})}
 
@@ -69,7 +69,7 @@ class TagRepository:
         return tags, await self._collection.count_documents(query)
 
     async def update(self, organization_id: str, tag_id: str, changes: Row) -> Tag | None:
-        """Change some of name, color and description; None where there is no such tag.
+        """Change some of name, color and description; return None if the tag does not exist.
 
         Raises:
             ConflictError: the organization has another tag of that name.
@@ -93,7 +93,7 @@ class TagRepository:
         return result.matched_count == len(set(tag_ids))
 
     async def delete(self, session: Session, organization_id: str, tag_id: str) -> bool:
-        """Remove the tag's row; its uses are the caller's to judge first."""
+        """Remove the tag's row; the caller checks its uses first."""
         result = await self._collection.delete_one(
             {"_id": object_id(tag_id, what="tag"), "organization_id": organization_id}, session=session
         )

@@ -1,4 +1,4 @@
-"""Finds and deletes everything of an organization, in every collection; by `analytiq.storage.catalog`."""
+"""Finder and eraser of all rows of an organization, in every collection of `analytiq.storage.catalog`."""
 
 from collections.abc import AsyncGenerator, Sequence
 from collections.abc import Collection as Ids
@@ -25,7 +25,7 @@ ORDER = (
     "uploads", "fs.chunks", "fs.files", "embedding_cache", "spu_ledger", "llm_usage", "job_history", "tags",
     "llm_providers", "knowledge_bases",
 )  # fmt: skip
-"""The order in which an organization is erased; collections that are not named here follow."""
+"""The order in which an organization is erased; other collections follow."""
 
 
 class TenantRows:
@@ -37,7 +37,7 @@ class TenantRows:
         self._majority = connection.majority
 
     async def kb_ids(self, organization_id: str) -> list[str]:
-        """Its knowledge bases in whatever state, and collections of vectors that have lost theirs."""
+        """Return its knowledge bases in any state, and orphaned collections of vectors."""
         found = {str(row["_id"]) async for row in self._rows("knowledge_bases", organization_id)}
         prefix: Row = {"name": {"$regex": f"^{VECTORS_PREFIX}[0-9a-f]{{24}}$"}}
         names = await self._database.list_collection_names(filter=prefix)
@@ -68,9 +68,9 @@ class TenantRows:
         options: ErasureOptions,
         is_last: bool = True,
     ) -> int:
-        """Delete its rows of one collection; how many there were. Doing it twice does it once.
+        """Delete its rows of one collection; return their number. Idempotent.
 
-        `is_last` False leaves the rows of uploads: a writer that is still at work finds by them what it has to undo.
+        Without `is_last`, rows of uploads stay: a writer still at work finds by them which chunks to remove.
         """
         match name:
             case catalog.VECTORS_PREFIX:
@@ -95,7 +95,7 @@ class TenantRows:
                 return await self._delete(name, _owned(name, organization_id))
 
     async def close(self, organization_id: str, session: Session) -> None:
-        """Delete the row without which no token opens the organization."""
+        """Delete the organization's row, without which no token works."""
         await self._database["organizations"].delete_one({"_id": object_id(organization_id)}, session=session)
 
     async def delete_cache(self, scope: str, *, payer: str | None = None) -> int:
@@ -140,7 +140,7 @@ class TenantRows:
         return await self._majority[name].count_documents(query)
 
     async def document_leftovers(self, organization_id: str, document_ids: Sequence[str]) -> dict[str, int]:
-        """Rows that still name one of the documents: collection → how many. Their job histories included."""
+        """Return the number of rows that still refer to one of the documents, by collection, job histories included."""
         texts = list(document_ids)
         own: Row = {"organization_id": organization_id}
         queries: dict[str, Row] = {
@@ -179,7 +179,7 @@ class TenantRows:
         return [decode(Generation, row) async for row in self._majority["generations"].find(query)]
 
     async def _let_members_go(self, organization_id: str) -> int:
-        """Delete the memberships, and the people who are in no other organization, with what signs them in."""
+        """Delete the memberships, and people without any other organization with their credentials."""
         gone = 0
         async for member in self._majority["members"].find(_owned("members", organization_id)):
             user_id: str = member["user_id"]
@@ -213,7 +213,7 @@ class TenantRows:
         return sum([await self._majority[collection_name(kb_id)].count_documents({}) for kb_id in kb_ids])
 
     async def _files(self, organization_id: str) -> AsyncGenerator[list[ObjectId], None]:
-        """Its files, some at a time: there may be millions."""
+        """Yield its files in batches, since there may be millions."""
         batch: list[ObjectId] = []
         async for row in self._rows("fs.files", organization_id):
             batch.append(row["_id"])
@@ -236,7 +236,7 @@ class TenantRows:
         return count
 
     async def _end_uploads(self, organization_id: str, *, is_last: bool) -> int:
-        """Give every upload under way up, so that none can be finished, and delete what it has written."""
+        """Abandon every unfinished upload and delete its chunks."""
         given_up: Row = {"is_given_up": True, "lease_expires_at": "$$NOW"}
         await self._database["uploads"].update_many({"organization_id": organization_id}, [{"$set": given_up}])
         rows: list[Row] = await self._database["uploads"].find({"organization_id": organization_id}).to_list()
@@ -247,7 +247,7 @@ class TenantRows:
         return await self._delete("uploads", {"organization_id": organization_id})
 
     async def _unfinished(self, file_ids: Ids[ObjectId]) -> list[ObjectId]:
-        """Return the files that never got their row; a finished file goes by its row."""
+        """Return the files without a row; a finished file is deleted by its row."""
         cursor = self._majority["fs.files"].find({"_id": {"$in": list(file_ids)}}, {"_id": 1})
         finished = {row["_id"] async for row in cursor}
         return [file_id for file_id in file_ids if file_id not in finished]
@@ -276,7 +276,7 @@ class TenantRows:
 
 
 def _owned(name: str, organization_id: str) -> Row:
-    """Return the organization's rows of a collection; one that nobody has described is looked at in both usual ways."""
+    """Return the query for the organization's rows; an undeclared collection is searched in both usual ways."""
     described = catalog.find(name)
     if described is None:
         return {"$or": [{"organization_id": organization_id}, {"metadata.organization_id": organization_id}]}

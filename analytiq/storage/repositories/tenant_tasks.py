@@ -1,4 +1,4 @@
-"""Collection `tenant_tasks`: when a periodic task last ran for an organization, by the server's clock."""
+"""Collection `tenant_tasks`: last runs of periodic tasks by organization, by the server's clock."""
 
 from collections.abc import Sequence
 

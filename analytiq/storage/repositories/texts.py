@@ -1,8 +1,8 @@
 """Collections `document_texts` (one head a text) and `document_text_segments`.
 
-A text may be larger than a BSON document (16 MB), so it lies in segments, unless it is short: then it lies in
-its head, which also has the pages' places.
-Like vectors, a text is staged under a fresh id, and served once the document points at it.
+A text may exceed a BSON document (16 MB), so it is stored in segments. A short text is stored in
+its head, which also has the offsets of pages.
+Like vectors, a text is staged under a fresh id, and becomes current once the document points at it.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ SEGMENT_CHARACTERS = 1_000_000
 """At most 4 MB of UTF-8, well under the limit of a document and of a message."""
 
 HEAD_CHARACTERS = 100_000
-"""Up to so many the text lies in the head: one command instead of two, to write it and to read it."""
+"""Longest text stored in the head: one command instead of two, to write it and to read it."""
 
 INDEXES = {
     "document_texts": [
@@ -43,7 +43,7 @@ INDEXES = {
 
 @dataclass(frozen=True, slots=True)
 class StagedText:
-    """A text that nobody reads yet, and whose it is."""
+    """A text without readers yet, with its owner."""
 
     organization_id: str
     document_id: str
@@ -88,11 +88,11 @@ class TextRepository:
         return text_id, text_hash(text)
 
     async def serve(self, session: Session, text_id: str, *, instead_of: str | None) -> None:
-        """Mark a staged text as current, and the one before it as superseded.
+        """Mark a staged text as current, and the former one as superseded.
 
         Raises:
-            TransientError: it is not there any more: a worker that lost its lease, and did not know, took it for
-                the leavings of an attempt before its own. Nothing may be pointed at it.
+            TransientError: the text is gone: a worker that unknowingly lost its lease removed it as a leftover of an
+                earlier attempt. Nothing may point at it.
         """
         served = await self._heads.update_one(
             {"_id": object_id(text_id), "state": "staging"}, {"$set": {"state": "current"}}, session=session
@@ -121,7 +121,7 @@ class TextRepository:
         """Return the whole text.
 
         Raises:
-            TransientError: it was replaced meanwhile; read the document again.
+            TransientError: the text was replaced meanwhile; read the document again.
         """
         head: Row | None = await self._heads.find_one({"_id": object_id(text_id), "organization_id": organization_id})
         if head is None:
@@ -132,7 +132,7 @@ class TextRepository:
         return DocumentText(text, tuple(_span(page) for page in head["pages"]))
 
     async def read_range(self, organization_id: str, text_id: str, start: int, end: int) -> str:
-        """`text[start:end]`, reading only the segments that it touches.
+        """Return `text[start:end]`, reading only the segments in the range.
 
         Raises:
             TransientError: the text was replaced meanwhile; read the document again.
@@ -149,10 +149,10 @@ class TextRepository:
         return await self._read_segments(organization_id, text_id, start, end)
 
     async def stream(self, organization_id: str, text_id: str) -> AsyncIterator[str]:
-        """Return the whole text in pieces, exactly as it is stored, in the memory of one segment.
+        """Yield the whole text in pieces, exactly as stored, in the memory of one segment.
 
         Raises:
-            TransientError: the text was replaced meanwhile; read the document again. In the middle too.
+            TransientError: the text was replaced meanwhile, even halfway; read the document again.
         """
         head: Row | None = await self._heads.find_one(
             {"_id": object_id(text_id), "organization_id": organization_id}, {"text": 1, "segment_count": 1}
@@ -174,7 +174,7 @@ class TextRepository:
             yield str(row["text"])
 
     async def _read_segments(self, organization_id: str, text_id: str, start: int, end: int) -> str:
-        """`text[start:end]`, not empty, of a text that lies in segments."""
+        """Return `text[start:end]`, not empty, of a segmented text."""
         first, last = start // SEGMENT_CHARACTERS, (end - 1) // SEGMENT_CHARACTERS
         cursor = self._segments.find(
             {
@@ -197,26 +197,26 @@ class TextRepository:
         await self._heads.delete_one({**owner, "_id": object_id(text_id)})
 
     async def delete_unless_served(self, organization_id: str, document_id: str, text_id: str) -> None:
-        """Remove a staged text whose commit failed, or seemed to: one that is served after all stays."""
+        """Remove a staged text whose commit seemed to fail, unless it became current after all."""
         head: Row | None = await self._heads.find_one({"_id": object_id(text_id)}, {"state": 1})
         if head is not None and head["state"] == "staging":
             await self.delete(organization_id, document_id, text_id)
 
     async def delete_superseded(self, organization_id: str, document_id: str) -> int:
-        """Remove the texts that newer ones have replaced; returns how many."""
+        """Remove superseded texts; return their number."""
         return await self._delete_in_state(organization_id, document_id, "superseded")
 
     async def delete_staged(self, organization_id: str, document_id: str) -> int:
-        """Remove the texts that earlier attempts have staged and not served; returns how many.
+        """Remove texts staged by earlier attempts that never became current; return their number.
 
-        For the attempt that holds the document's lease: one that has lost it cannot serve its text any more.
+        For the attempt with the document's lease: an attempt that has lost it can no longer make its text current.
         """
         return await self._delete_in_state(organization_id, document_id, "staging")
 
     async def staged_before(
         self, moment: datetime, *, limit: int, organization_id: str | None = None
     ) -> list[StagedText]:
-        """Texts staged before `moment` that are not served, of any organization or of one; for the reconciler."""
+        """Return staged texts older than `moment` that never became current, of any organization or of one."""
         query: Row = {"state": "staging", "created_at": {"$lt": moment}}
         if organization_id is not None:
             query["organization_id"] = organization_id
@@ -224,7 +224,7 @@ class TextRepository:
         return [StagedText(row["organization_id"], row["document_id"], str(row["_id"])) async for row in cursor]
 
     async def served_after(self, *, after: str, until: datetime, limit: int) -> list[StagedText]:
-        """Return the next texts behind a text id, served now or before, made before `until`; of any organization."""
+        """Return the next texts behind a text id, current or superseded, older than `until`; of any organization."""
         query: Row = {"state": {"$ne": "staging"}, "created_at": {"$lt": until}}
         if after:
             query["_id"] = {"$gt": object_id(after)}
@@ -289,7 +289,7 @@ def _segments(text: str) -> list[str]:
 
 
 def text_hash(text: DocumentText) -> str:
-    """SHA-256 of the text and the pages' places: chunks carry page numbers, so these count too."""
+    """Return the SHA-256 of the text and the offsets of pages, since chunks carry page numbers."""
     digest = hashlib.sha256(text.text.encode("utf-8", "surrogatepass"))
     for page in text.pages:
         digest.update(f"|{page.page_number},{page.start},{page.end}".encode())

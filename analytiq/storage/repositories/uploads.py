@@ -1,4 +1,4 @@
-"""Collection `uploads`: bytes that are being written, each under a lease."""
+"""Collection `uploads`: uploads in progress, each under a lease."""
 
 from collections.abc import Collection
 
@@ -14,36 +14,36 @@ INDEXES = {"uploads": [IndexModel([("lease_expires_at", 1)])]}
 
 
 class UploadRepository:
-    """Uploads under way."""
+    """Uploads in progress."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["uploads"]
 
     async def insert(self, upload: Upload, *, lease_seconds: float) -> None:
-        """Announce an upload, before its first byte is written; its lease runs by the server's clock from now on."""
+        """Register an upload before its first byte is written; its lease starts now, by the server's clock."""
         fields: Row = {name: {"$literal": value} for name, value in encode(upload).items() if name != "_id"}
         await self._collection.update_one(
             {"_id": object_id(upload.id)}, [{"$set": {**fields, **_lease(lease_seconds)}}], upsert=True
         )
 
     async def renew(self, upload: Upload, *, lease_seconds: float) -> bool:
-        """Extend the lease; False where the upload was given up as abandoned."""
+        """Extend the lease; return False if the upload was abandoned."""
         result = await self._collection.update_one(_under_way(upload), [{"$set": _lease(lease_seconds)}])
         return result.matched_count == 1
 
     async def finish(self, session: Session, upload: Upload) -> bool:
-        """Return the upload is done, within the caller's transaction; False where it was given up as abandoned."""
+        """Complete the upload within the caller's transaction; return False if it was abandoned."""
         result = await self._collection.delete_one(_under_way(upload), session=session)
         return result.deleted_count == 1
 
     async def give_up(self, upload: Upload) -> bool:
-        """End its lease for good: it cannot be finished any more. False where it has been finished."""
+        """End its lease for good, so that it cannot be completed; return False if it has been completed."""
         given_up: Row = {**_lease(0.0), "is_given_up": True}
         result = await self._collection.update_one(_key(upload), [{"$set": given_up}])
         return result.matched_count == 1
 
     async def forget(self, upload: Upload) -> None:
-        """Remove the row of one that was given up, once its bytes are gone."""
+        """Remove the row of an abandoned upload, once its bytes are gone."""
         await self._collection.delete_one({**_key(upload), "is_given_up": True})
 
     async def abandoned(self, *, limit: int, organization_id: str | None = None) -> list[Upload]:
@@ -61,7 +61,7 @@ class UploadRepository:
         return decode(Upload, row) if row else None
 
     async def file_ids_among(self, file_ids: Collection[str]) -> set[str]:
-        """Return the files being written by an upload, of any organization."""
+        """Return the files written by a current upload, of any organization."""
         cursor = self._collection.find({"file_id": {"$in": list(file_ids)}}, {"file_id": 1})
         return {str(row["file_id"]) async for row in cursor}
 

@@ -1,4 +1,4 @@
-"""Collections `users` and `members`: people, and which organizations they are in."""
+"""Collections `users` and `members`: people, and their memberships in organizations."""
 
 from datetime import datetime
 
@@ -38,7 +38,7 @@ class UserRepository:
         """Store a new person.
 
         Raises:
-            ConflictError: somebody has the address already (outside of a transaction; inside, it is run again).
+            ConflictError: the address is taken (outside of a transaction; inside, the transaction is run again).
         """
         try:
             await self._collection.insert_one(encode(user), session=session)
@@ -59,7 +59,7 @@ class UserRepository:
         return decode(User, row) if row else None
 
     async def with_subject(self, issuer: str, subject: str) -> User | None:
-        """Return the person whom an OIDC provider knows by this subject."""
+        """Return the person with this subject at an OIDC provider."""
         row: Row | None = await self._collection.find_one({"oidc_issuer": issuer, "oidc_subject": subject})
         return decode(User, row) if row else None
 
@@ -75,7 +75,7 @@ class UserRepository:
         return result.matched_count == 1
 
     async def rename(self, user_id: str, name: str) -> User | None:
-        """Give the person another name; None: gone."""
+        """Rename the person; return None if the person is gone."""
         row: Row | None = await self._collection.find_one_and_update(
             {"_id": object_id(user_id)}, {"$set": {"name": name}}, return_document=ReturnDocument.AFTER
         )
@@ -88,13 +88,13 @@ class UserRepository:
         )
 
     async def rehash(self, user_id: str, *, old: str, new: str) -> None:
-        """Return the same password under today's cost, unless it was changed meanwhile."""
+        """Replace the password's hash by one of the present cost, unless the password has changed meanwhile."""
         await self._collection.update_one(
             {"_id": object_id(user_id), "password_hash": old}, {"$set": {"password_hash": new}}
         )
 
     async def bind_subject(self, user_id: str, issuer: str, subject: str) -> bool:
-        """Let the OIDC provider's subject sign in as this person, unless another one does already; no password does."""
+        """Let the OIDC provider's subject sign in as this person instead of a password, unless another subject does."""
         result = await self._collection.update_one(
             {"_id": object_id(user_id), "oidc_subject": None},
             {"$set": {"oidc_issuer": issuer, "oidc_subject": subject, "password_hash": None}},
@@ -102,7 +102,7 @@ class UserRepository:
         return result.matched_count == 1
 
     async def note_sign_in(self, user_id: str, at: datetime) -> None:
-        """Remember when the person signed in last."""
+        """Record the time of the sign-in."""
         await self._collection.update_one({"_id": object_id(user_id)}, {"$set": {"last_signed_in_at": at}})
 
 
@@ -114,7 +114,7 @@ class MemberRepository:
         self._organizations = connection.database["organizations"]
 
     async def get(self, organization_id: str, user_id: str, session: Session | None = None) -> Member | None:
-        """Return the person's part in the organization."""
+        """Return the person's membership of the organization."""
         row: Row | None = await self._collection.find_one(
             {"organization_id": organization_id, "user_id": user_id}, session=session
         )
@@ -127,11 +127,11 @@ class MemberRepository:
         return [decode(Member, row) async for row in cursor], await self._collection.count_documents(query)
 
     async def of_user(self, user_id: str) -> list[Member]:
-        """All parts of a person, oldest first."""
+        """Return the person's memberships, oldest first."""
         return [decode(Member, row) async for row in self._collection.find({"user_id": user_id}).sort("_id", 1)]
 
     async def put(self, session: Session, member: Member) -> None:
-        """Make the person a member, or change the role."""
+        """Add the person as a member, or change the role."""
         row = encode(member)
         await self._collection.update_one(
             {"organization_id": member.organization_id, "user_id": member.user_id},
@@ -141,7 +141,7 @@ class MemberRepository:
         )
 
     async def remove(self, session: Session, organization_id: str, user_id: str) -> bool:
-        """End the membership; False where there was none."""
+        """End the membership; return False if there was none."""
         result = await self._collection.delete_one(
             {"organization_id": organization_id, "user_id": user_id}, session=session
         )
@@ -153,7 +153,7 @@ class MemberRepository:
         return await self._collection.find_one(query, {"_id": 1}) is not None
 
     async def owners(self, session: Session, organization_id: str) -> list[str]:
-        """Return the owners' ids, in a transaction that conflicts with any other that asks."""
+        """Return the owners' ids, in a transaction that conflicts with other callers."""
         await self._organizations.update_one(
             {"_id": object_id(organization_id)}, {"$inc": {"members_revision": 1}}, session=session
         )

@@ -1,7 +1,7 @@
 """Reads raw batches of `kb_vectors_{kb_id}` into arrays.
 
-All rows of a collection are built alike, so the bytes of a batch are nearly always a table: equally long documents,
-with equal names and types at equal places. Such a batch is read by columns, without making an object of any row:
+All rows of a collection have one structure, so the bytes of a batch are nearly always a table: documents of equal
+length, with equal names and types at equal offsets. Such a batch is read by columns, without an object for each row:
 100,000 vectors cost 0.1 s of Python instead of 1 s. Any other batch is decoded row by row.
 """
 
@@ -20,19 +20,19 @@ FLOAT32_HEADER = b"\x27\x00"
 """First bytes of BinData subtype 9: element type float32, no padding (bson specification, "Vector")."""
 _PLACES = ("chunk_index", "first_page", "last_page")
 MIRRORED = ("generation_id", *_PLACES, "embedding")
-"""The fields that a batch must have; nothing else but these."""
+"""The fields that a batch must have, and no others."""
 
 _STRING, _BINARY, _INT32 = 0x02, 0x05, 0x10
 
 _Columns = dict[str, NDArray[Any]]
-"""`generation_id`: bytes (rows,); the places: int32 (rows,); `embedding`: float32 (rows, dimensions)."""
+"""`generation_id`: bytes (rows,); the offsets: int32 (rows,); `embedding`: float32 (rows, dimensions)."""
 
 
 def generations_in(batch: bytes, document_of: Mapping[str, str]) -> list[GenerationVectors]:
     """Return the rows of a batch in runs of one generation, in the order of the batch.
 
     Args:
-        batch: documents in BSON, one after the other, with the fields of MIRRORED; they need not be equally long.
+        batch: concatenated BSON documents with the fields of MIRRORED, of any lengths.
         document_of: generation id → document id; rows of any other generation are left out.
     """
     table = _as_table(batch)
@@ -58,7 +58,7 @@ def _runs(columns: _Columns, document_of: Mapping[str, str]) -> Iterator[Generat
 
 
 def _as_table(batch: bytes) -> _Columns | None:
-    """None where the rows are not all built as the first one is."""
+    """Read the batch as a table; return None unless all rows have the structure of the first."""
     if not batch:
         return None
     (length,) = struct.unpack_from("<i", batch)
@@ -88,7 +88,7 @@ def _as_table(batch: bytes) -> _Columns | None:
 
 
 def _values_of_first(document: bytes) -> dict[str, tuple[int, int]] | None:
-    """Name of a field → where its value's own bytes lie; None for types that have no place in a table."""
+    """Return the byte range of each field's value; None for types without a fixed place."""
     values: dict[str, tuple[int, int]] = {}
     position = 4
     while document[position]:

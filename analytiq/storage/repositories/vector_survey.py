@@ -79,14 +79,14 @@ class VectorSurvey:
         return {str(row["_id"]): Extent(int(row["count"]), int(row["first"]), int(row["last"])) async for row in cursor}
 
     async def generation_ids_after(self, kb_id: str, *, after: str, limit: int) -> list[str]:
-        """Return the generations of the next `limit` vectors behind a generation id, in order of id; covered."""
+        """Return the generations of the next `limit` vectors behind a generation id, in order of id; covered query."""
         query: Row = {"generation_id": {"$gt": after}}
         cursor = self._database[collection_name(kb_id)].find(query, {"_id": 0, "generation_id": 1}, allow_disk_use=True)
         cursor = cursor.sort([("generation_id", 1), ("chunk_index", 1)]).limit(limit)
         return list(dict.fromkeys([str(row["generation_id"]) async for row in cursor]))
 
     async def documents_of(self, kb_id: str, generation_ids: Collection[str]) -> dict[str, str]:
-        """Map generation ids to document ids, as a vector of each names it; one query for each."""
+        """Return the document ids by generation id, from one vector of each; one query for each."""
         found: dict[str, str] = {}
         for generation_id in generation_ids:
             row: Row | None = await self._database[collection_name(kb_id)].find_one(
@@ -107,7 +107,7 @@ class VectorSurvey:
         return [(str(row["_id"]), str(row["chunk_hash"])) async for row in cursor]
 
     async def embeddings(self, organization_id: str, kb_id: str, keys: Collection[str]) -> list[StoredEmbedding]:
-        """Return the vectors with these keys that are still there."""
+        """Return the existing vectors with these keys."""
         query: Row = {"_id": {"$in": object_ids(set(keys))}, "organization_id": organization_id}
         cursor = self._database[collection_name(kb_id)].find(query, {"chunk_hash": 1, "embedding": 1})
         return [StoredEmbedding(str(row["chunk_hash"]), from_bindata(row["embedding"])) async for row in cursor]

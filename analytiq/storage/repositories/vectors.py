@@ -30,18 +30,18 @@ VECTOR_INDEXES = [
 
 _VECTOR_SUBTYPE = 9
 _ENTRIES_AT_ONCE = 500
-"""A batch is decoded in one go, about 2 ms, in which the event loop does nothing else."""
+"""A batch is decoded in one go: about 2 ms during which the event loop stands still."""
 _BATCH_ROWS = 1000
-"""1.6 MB at 384 dimensions, 6 MB at 1536: the event loop takes a batch in within some milliseconds."""
+"""1.6 MB at 384 dimensions, 6 MB at 1536: the event loop receives a batch within some milliseconds."""
 MAX_COMMAND_BYTES = 12 * 1024 * 1024
-"""An insert that names the collection's UUID is one BSON document, so it has at most 16 MB."""
+"""An insert that names the collection's UUID is one BSON document of at most 16 MB."""
 _NAMESPACE_GONE = (26, 361)
-"""NamespaceNotFound, CollectionUUIDMismatch."""
+"""NamespaceNotFound and CollectionUUIDMismatch."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedGeneration:
-    """The index entry of a document at one moment."""
+    """The index entry of a document at one point in time."""
 
     generation_id: str
     document_id: str
@@ -50,7 +50,7 @@ class IndexedGeneration:
 
 @dataclass(frozen=True, slots=True)
 class VectorsAt:
-    """A consistent reading at one epoch: the generations whose vectors were handed to the sink, and the changes."""
+    """A consistent reading at one epoch: the generations whose vectors the sink received, and the changes."""
 
     epoch: Epoch
     indexed: tuple[IndexedGeneration, ...]
@@ -61,11 +61,11 @@ class VectorSink(Protocol):
     """A receiver of vectors in parts, so that memory never holds all vectors twice."""
 
     def expect(self, rows: int) -> None:
-        """So many rows are about to come, as far as the index entries tell."""
+        """Announce the number of rows to come, by the index entries."""
         ...
 
     async def receive(self, parts: Sequence[GenerationVectors]) -> None:
-        """Return some rows; a generation may come in several parts."""
+        """Receive some rows; a generation may arrive in several parts."""
         ...
 
 
@@ -75,7 +75,7 @@ def to_bindata(vector: NDArray[np.float32]) -> Binary:
 
 
 def from_bindata(value: bytes) -> NDArray[np.float32]:
-    """Return the way back; shape (dimensions,)."""
+    """Decode a vector; shape (dimensions,)."""
     return np.frombuffer(value, dtype="<f4", offset=len(FLOAT32_HEADER))
 
 
@@ -102,7 +102,7 @@ class VectorRepository:
         return as_uuid.hex
 
     async def drop_collection(self, kb_id: str) -> None:
-        """Remove the collection and everything in it; a missing one is no error."""
+        """Remove the collection with its content; a missing one is ignored."""
         await self._database.drop_collection(collection_name(kb_id))
 
     async def kb_ids(self) -> list[str]:
@@ -116,9 +116,9 @@ class VectorRepository:
         return await self._database[collection_name(kb_id)].find_one({}, {"_id": 1}) is None
 
     async def stage(self, owner: VectorOwner, rows: Sequence[VectorRow]) -> None:
-        """Insert vectors of a generation that nothing points at yet.
+        """Insert vectors of a generation without an index entry yet.
 
-        The command names the collection's UUID, so that it cannot bring back one that was dropped.
+        The command names the collection's UUID, so that it cannot recreate a dropped one.
 
         Raises:
             ConflictError: the knowledge base has been deleted meanwhile.
@@ -176,7 +176,7 @@ class VectorRepository:
         return await self._database[collection_name(kb_id)].count_documents({"generation_id": generation_id})
 
     async def delete_generation(self, organization_id: str, kb_id: str, generation_id: str) -> int:
-        """Remove a generation's vectors; returns how many there were."""
+        """Remove a generation's vectors; return their number."""
         result = await self._database[collection_name(kb_id)].delete_many(
             {"generation_id": generation_id, "organization_id": organization_id}
         )
@@ -185,7 +185,7 @@ class VectorRepository:
     async def passages(
         self, organization_id: str, kb_id: str, wanted: Collection[tuple[str, int]]
     ) -> dict[tuple[str, int], Passage]:
-        """Map (generation id, chunk index) to the passage, for those present."""
+        """Return the existing passages by (generation id, chunk index)."""
         by_generation: dict[str, list[int]] = {}
         for generation_id, chunk_index in wanted:
             by_generation.setdefault(generation_id, []).append(chunk_index)
@@ -202,7 +202,7 @@ class VectorRepository:
         return {(str(row["generation_id"]), int(row["chunk_index"])): passage_of(row) async for row in cursor}
 
     async def read_all(self, organization_id: str, kb_id: str, sink: VectorSink) -> VectorsAt | None:
-        """Everything that is indexed now, in one snapshot; None where the knowledge base is gone."""
+        """Read all indexed vectors in one snapshot; return None if the knowledge base is gone."""
         async with self._client.start_session(snapshot=True) as session:
             epoch = await self._epoch(kb_id, session)
             if epoch is None:
@@ -216,7 +216,7 @@ class VectorRepository:
     ) -> VectorsAt | None:
         """Return the changes of commits after epoch `after`, with the indexed vectors that are not `known`.
 
-        Returns None where the knowledge base is gone. The changes may have a gap, which the reader must see.
+        Return None if the knowledge base is gone. The changes may have a gap, which the reader must detect.
         """
         async with self._client.start_session(snapshot=True) as session:
             epoch = await self._epoch(kb_id, session)
@@ -258,7 +258,7 @@ class VectorRepository:
         sink: VectorSink,
         session: Any,
     ) -> None:
-        """Read the vectors of the entries; by their ids, or (None) by going through all that there are."""
+        """Read the vectors of the entries; by their ids, or (None) by a scan of all."""
         if not indexed:
             return
         sink.expect(sum(entry.chunk_count for entry in indexed))
@@ -290,7 +290,7 @@ def passage_of(row: Row) -> Passage:
 
 
 def _batches(documents: Iterable[Row]) -> Iterator[list[RawBSONDocument]]:
-    """Return the rows, encoded, in batches that fit into a command whatever their texts and metadata weigh."""
+    """Yield the rows, encoded, in batches that fit into a command for any texts and metadata."""
     batch: list[RawBSONDocument] = []
     size = 0
     for document in documents:

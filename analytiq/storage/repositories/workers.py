@@ -1,4 +1,4 @@
-"""Collections `workers` and `runtime_settings`: who works, and how much each is to do at once."""
+"""Collections `workers` and `runtime_settings`: live worker processes, and their number of concurrent jobs."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -12,7 +12,7 @@ from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.rows import Row, decode
 
 FORGOTTEN_SECONDS = 60
-"""After which the server deletes the row of a process that ended without withdrawing it."""
+"""Seconds after which the server deletes the row of a process that ended without withdrawing it."""
 
 INDEXES = {"workers": [IndexModel([("seen_at", 1)], expireAfterSeconds=FORGOTTEN_SECONDS)]}
 
@@ -20,7 +20,7 @@ _CONCURRENCY_ID = "worker_concurrency"
 
 
 class WorkerRepository:
-    """Worker processes; of the whole system, not of an organization."""
+    """Worker processes of the whole system."""
 
     def __init__(self, connection: MongoConnection) -> None:
         # Only shown, and written anew within seconds: no write waits for a majority.
@@ -39,7 +39,7 @@ class WorkerRepository:
         ocr_languages: Sequence[str] = (),
         problems: Sequence[str] = (),
     ) -> None:
-        """Say that the process is there now; the time is the server's, so that all can be compared."""
+        """Record that the process is alive; the time is the server's, so that all are comparable."""
         row: Row = {
             "host": {"$literal": host},
             "pid": {"$literal": pid},
@@ -63,7 +63,7 @@ class WorkerRepository:
         return [decode(Worker, row) async for row in cursor]
 
     async def running(self, organization_id: str, workers: Collection[str], *, most: int) -> dict[str, RunningJobs]:
-        """Worker → the organization's jobs that it runs, `most` at most of each; those that run none are left out."""
+        """Return the organization's running jobs by worker, at most `most` each; idle workers are left out."""
         if not workers:
             return {}
         wanted: Row = {
@@ -89,7 +89,7 @@ class WorkerRepository:
 
 
 class RuntimeSettingRepository:
-    """The settings that are changed at run time, for all processes."""
+    """Settings of all processes that change at run time."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["runtime_settings"]
@@ -100,13 +100,13 @@ class RuntimeSettingRepository:
         return None if row is None else row.get("value")
 
     async def default_model(self, use: str) -> str | None:
-        """Return the installation's default model for embedding or chat, where one was kept."""
+        """Return the installation's default model for embedding or chat, if stored."""
         row: Row | None = await self._collection.find_one({"_id": f"default_{use}_model"})
         value = None if row is None else row.get("value")
         return value if isinstance(value, str) else None
 
     async def set_default_model(self, use: str, model: str) -> None:
-        """Keep the installation's default model for embedding or chat."""
+        """Store the installation's default model for embedding or chat."""
         await self._collection.update_one({"_id": f"default_{use}_model"}, {"$set": {"value": model}}, upsert=True)
 
     async def set_worker_concurrency(self, value: int | None) -> None:

@@ -1,4 +1,4 @@
-"""The two search indexes of a collection of vectors: what they are, and how they come and go."""
+"""The two search indexes of a collection of vectors: their definitions and life cycle."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ WORD_INDEX = "analytiq_words"
 EMBEDDING = "embedding"
 CHUNK_TEXT = "chunk_text"
 CHARACTER_PAIRS, WHOLE = "character_pairs", "whole"
-"""The ways in which a text is cut into words, besides English stems, which are its first."""
+"""Further analyzers of a text, besides English stems: pairs of characters, and whole codes."""
 
 MOST_DIMENSIONS = 8192
 BITS_PER_BYTE = 8
@@ -33,13 +33,13 @@ INDEX_NOT_FOUND = 27
 NAMESPACE_NOT_FOUND = 26
 UNKNOWN_STAGE = 40324
 NO_SEARCH = "this MongoDB comes without one, so vectors are searched in memory"
-"""Said of a server that does not know the stage at all: the usual case, and no error."""
+"""Message for a server without the stage: the usual case, and no error."""
 
 AWAY = frozenset([6, 7, 50, 89, 125, 202, 9001])
-"""Codes by which MongoDB says that it has a search server and cannot reach it: of the network (HostUnreachable,
+"""Error codes for an unreachable search server: of the network (HostUnreachable,
 HostNotFound, NetworkTimeout, SocketException), of time (MaxTimeMSExpired, NetworkInterfaceExceededTimeLimit), and
-CommandFailed. All others, known (31082 SearchNotEnabled, 6047401, 40324 for a stage never heard of) or not, say that
-it has none."""
+CommandFailed. All others (31082 SearchNotEnabled, 6047401, 40324 for an unknown stage, and unknown ones) mean
+that there is none."""
 
 Quantization = Literal["none", "scalar", "binary"]
 
@@ -49,13 +49,13 @@ _TOKENS = (
 )  # fmt: skip
 _NUMBERS = (Path.CHUNK_INDEX, Path.FIRST_PAGE, Path.LAST_PAGE)
 _DEFAULTS: tuple[object, ...] = (None, False, "none", [], {})
-"""What a server may leave out where it tells of a definition."""
+"""Values that a server may omit when it returns a definition."""
 _WORD_ENDS = r"^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$"
 
 
 @dataclass(frozen=True, slots=True)
 class SearchIndex:
-    """A wanted index. `kind`: which of the server's two kinds."""
+    """A wanted index. `kind`: one of the server's two kinds."""
 
     name: str
     kind: Literal["vectorSearch", "search"]
@@ -64,7 +64,7 @@ class SearchIndex:
 
 @dataclass(frozen=True, slots=True)
 class SearchIndexState:
-    """An index as the server tells of it. A status of STALE, or BUILDING anew, may still be `queryable`."""
+    """An index as the server reports it. With the status STALE, or BUILDING again, it may still be `queryable`."""
 
     name: str
     status: str
@@ -83,10 +83,10 @@ class SearchServer:
 
 
 def vector_index(dimensions: int, quantization: Quantization) -> SearchIndex:
-    """Return the index of the embeddings, and of every path that they are filtered by.
+    """Return the index of the embeddings, with every path used by filters.
 
     Raises:
-        InvalidInputError: MongoDB cannot index vectors of so many dimensions in that way.
+        InvalidInputError: MongoDB cannot index vectors of this many dimensions in that way.
     """
     if dimensions > MOST_DIMENSIONS:
         raise InvalidInputError.of_field(
@@ -107,7 +107,7 @@ def vector_index(dimensions: int, quantization: Quantization) -> SearchIndex:
 
 
 def word_index() -> SearchIndex:
-    """Return the index of the texts: English stems, pairs of characters, and codes as they are written."""
+    """Return the index of the texts: English stems, pairs of characters, and literal codes."""
     whole = {
         "name": WHOLE,
         "tokenizer": {"type": "whitespace"},
@@ -130,22 +130,22 @@ def word_index() -> SearchIndex:
 
 
 def serves(state: SearchIndexState, wanted: SearchIndex) -> bool:
-    """Return True if an index has what is wanted of it; it may have more, and the server may name its defaults."""
+    """Return True if an index contains the wanted definition; extra fields and explicit defaults are allowed."""
     return _has(state.definition, wanted.definition)
 
 
 class SearchIndexes:
-    """Makes, looks at and drops the search indexes of knowledge bases."""
+    """Creates, inspects and drops the search indexes of knowledge bases."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._database = connection.database
         self._changed: set[tuple[str, str]] = set()
 
     async def server(self) -> SearchServer:
-        """Ask MongoDB whether a search server stands behind it.
+        """Ask MongoDB whether it has a search server.
 
         Raises:
-            TransientError: MongoDB does not answer at all.
+            TransientError: MongoDB does not answer.
         """
         try:
             await self._list("knowledge_bases")
@@ -156,7 +156,7 @@ class SearchIndexes:
         return SearchServer(is_there=True, answer="it lists search indexes")
 
     async def states(self, kb_id: str) -> dict[str, SearchIndexState]:
-        """Name → state, of the indexes that the collection has.
+        """Return the state by name of the collection's indexes.
 
         Raises:
             TransientError: the search server does not answer.
@@ -170,10 +170,10 @@ class SearchIndexes:
             ) from error
 
     async def ensure(self, kb_id: str, wanted: Sequence[SearchIndex]) -> None:
-        """Make what is missing, and change what is otherwise; building them goes on afterwards.
+        """Create missing indexes and change outdated ones; the server builds them afterwards.
 
         Raises:
-            ConflictError: the server refuses, as it does where there are too many indexes.
+            ConflictError: the server refuses, for example because of too many indexes.
         """
         collection = self._database[collection_name(kb_id)]
         present = await self.states(kb_id)
@@ -199,13 +199,13 @@ class SearchIndexes:
             log.info("search_indexes.wanted", kb_id=kb_id, index=index.name, is_new=state is None)
 
     async def await_queryable(self, kb_id: str, wanted: Sequence[SearchIndex], *, seconds: float) -> None:
-        """Return when all can be asked; not when all are READY, since one that is being rebuilt answers too.
+        """Wait until all indexes are queryable; an index being rebuilt is queryable without being READY.
 
-        What is missing, or was defined by an earlier release, is made first: one listing where all is well.
+        Missing indexes and those of an earlier release are created first: one listing if there are none.
 
         Raises:
-            StoreLoadingError: they cannot after `seconds`.
-            ConflictError: as of `ensure`.
+            StoreLoadingError: an index is not queryable after `seconds`.
+            ConflictError: see `ensure`.
         """
         deadline = asyncio.get_running_loop().time() + seconds
         pause = FIRST_POLL_SECONDS
@@ -220,7 +220,7 @@ class SearchIndexes:
             states = await self.states(kb_id)
 
     async def drop(self, kb_id: str) -> None:
-        """Remove both indexes, where the search server lets it: they go with their collection anyway."""
+        """Remove both indexes if the search server allows it: dropping their collection removes them anyway."""
         collection = self._database[collection_name(kb_id)]
         for name in (VECTOR_INDEX, WORD_INDEX):
             try:
@@ -254,7 +254,7 @@ def said(error: OperationFailure) -> str:
 
 
 def not_queryable(kb_id: str, name: str, state: SearchIndexState | None) -> StoreLoadingError:
-    """Return the index cannot be asked yet."""
+    """Return the error for an index that is not queryable yet."""
     seen = "missing" if state is None else f"{state.status}{f' ({state.detail})' if state.detail else ''}"
     return StoreLoadingError(
         f"The search index {name!r} of the knowledge base {kb_id} is not ready: it is {seen}. Try again in a moment.",
@@ -287,7 +287,7 @@ def _has(present: Any, wanted: Any) -> bool:
 
 
 def _nested(fields: Mapping[str, Any]) -> Row:
-    """`a.b` → the field `b` of the document `a`, as the server's mappings have it."""
+    """Return `a.b` as the field `b` of the document `a`, as in the server's mappings."""
     nested: Row = {}
     for path, mapping in fields.items():
         parent, dot, child = path.partition(".")

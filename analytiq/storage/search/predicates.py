@@ -1,4 +1,4 @@
-"""Conditions on the declared paths of a chunk, as MongoDB's search server can check them."""
+"""Conditions on the declared paths of a chunk, in forms that MongoDB's search server can check."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ Scalar = str | int | float | bool | datetime
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Some value at the path compares to the literal as `comparator` says: `$eq`, `$gt`, `$gte`, `$lt` or `$lte`."""
+    """Some value at the path compares to the literal by `comparator`: `$eq`, `$gt`, `$gte`, `$lt` or `$lte`."""
 
     path: Path
     comparator: str
@@ -66,11 +66,11 @@ class Complement:
 
 Predicate = Condition | OneOf | Every | Some | Complement
 Verdict = Predicate | bool
-"""A predicate, or what is known of every chunk: the server's grammar has no word for either."""
+"""A predicate, or a bool that holds for every chunk: the server's grammar has neither constant."""
 
 
 def every(operands: Iterable[Verdict]) -> Verdict:
-    """All of these, without what goes without saying."""
+    """Return the conjunction of these, simplified."""
     left: list[Predicate] = []
     for operand in operands:
         if operand is False:
@@ -81,7 +81,7 @@ def every(operands: Iterable[Verdict]) -> Verdict:
 
 
 def some(operands: Iterable[Verdict]) -> Verdict:
-    """One of these, without what goes without saying."""
+    """Return the disjunction of these, simplified."""
     left: list[Predicate] = []
     for operand in operands:
         if operand is True:
@@ -92,13 +92,13 @@ def some(operands: Iterable[Verdict]) -> Verdict:
 
 
 def complement(operand: Verdict) -> Verdict:
-    """None of what the operand lets through."""
+    """Return the complement of the operand, simplified."""
     if isinstance(operand, bool):
         return not operand
     return operand.operand if isinstance(operand, Complement) else Complement(operand)
 
 
 def one_of(path: Path, values: Iterable[Scalar]) -> Verdict:
-    """Return some value at the path is among these."""
+    """Return the condition that some value at the path is among these."""
     kept = tuple(values)
     return OneOf(path, kept) if kept else False

@@ -1,7 +1,7 @@
-"""A question in the words of `$search`: pure.
+"""Conversion of a question to clauses of `$search`. Pure.
 
-Each clause adds to the score, so a way of cutting words is only asked where it finds what the others do not: pairs of
-characters where there are scripts without spaces, whole words where a word is a code.
+Each clause adds to the score, so an analyzer is used only if it finds something that the others do not: pairs of
+characters for scripts without spaces, whole words for codes.
 """
 
 import re
@@ -10,12 +10,12 @@ from analytiq.storage.search.indexes import CHARACTER_PAIRS, CHUNK_TEXT, WHOLE
 from analytiq.storage.search.rendering import Stage
 
 MOST_WORDS = 256
-"""Runs of letters, and characters that are written without spaces. Lucene refuses more than 1,024 terms and conditions:
-these are asked for in up to three ways, which leaves at least 384 to the filter."""
+"""Most words: runs of letters, and characters of scripts without spaces. Lucene refuses more than 1,024 terms and
+conditions: these words appear in up to three ways, which leaves at least 384 to the filter."""
 LONGEST_WORD = 255
-"""Characters: Lucene's analyzers cut longer ones."""
+"""Most characters of a word: Lucene's analyzers cut longer ones."""
 WHOLE_WEIGHT = 2.0
-"""A code found as it was written counts for more than its parts."""
+"""Weight of a code found literally, above that of its parts."""
 
 _UNSPACED_CHARACTERS = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _UNSPACED = re.compile(f"[{_UNSPACED_CHARACTERS}]")
@@ -25,7 +25,7 @@ _CODE = re.compile(r"(?<![^\W_])[^\W_]++(?:[-_./:@#+&]++[^\W_]++)+")
 
 
 def clauses_of(question: str) -> list[Stage]:
-    """Clauses of which one must match; none where there is no word in the question."""
+    """Return clauses of which one must match; none for a question without words."""
     words = [word[:LONGEST_WORD] for word in _beginning(question).split()]
     is_unspaced = any(_UNSPACED.search(word) for word in words)
     text = " ".join(words)
@@ -50,7 +50,7 @@ def _beginning(question: str) -> str:
 
 
 def way(analyzer: str) -> Stage:
-    """Return the text, cut into words in one of the ways besides the plain one."""
+    """Return the field of the text under a further analyzer."""
     return {"value": CHUNK_TEXT, "multi": analyzer}
 
 

@@ -1,4 +1,4 @@
-"""Conditions in the two languages of the search server: pure.
+"""Conditions in the two languages of the search server. Pure.
 
 Both read an array as `any element`, and leave a document without the path out of every positive condition. Complements
 are written with `$nor` and `mustNot`, which let it through.
@@ -11,7 +11,7 @@ from analytiq.storage.search.predicates import Complement, Condition, Every, One
 Stage = dict[str, Any]
 
 ANYTHING: Stage = {"exists": {"path": Path.ORGANIZATION_ID.value}}
-"""What every chunk satisfies; a `mustNot` by itself would have nothing to leave out from."""
+"""A clause that every chunk satisfies; a `mustNot` alone would have nothing to exclude from."""
 
 
 def vector_search_filter(predicate: Predicate) -> Stage:

@@ -1,9 +1,9 @@
-"""What is asked of the search server, and what it needs of the rows of `kb_vectors_{kb_id}`.
+"""Queries to the search server, and the fields of `kb_vectors_{kb_id}` that its filters need.
 
-The server finds by its own index, which follows the collection some time behind, and then reads the rows that it found
-as they are now: one that is gone by then is missing from the answer, so that fewer than `limit` do not mean that there
-are no more. The match on the organization after each search is a second fence: a filter that the server does not
-understand, it may ignore.
+The server searches its own index, which lags behind the collection, and then reads the present rows: a deleted row is
+missing from the answer, so that fewer than `limit` rows do not mean that there
+are no more. The match on the organization after each search is a second fence: the server may ignore a filter that
+it does not understand.
 """
 
 from collections.abc import Collection, Sequence
@@ -24,10 +24,10 @@ from analytiq.storage.search.questions import clauses_of
 from analytiq.storage.search.rendering import Stage, search_operator, vector_search_filter
 
 MOST_FOUND = 10_000
-"""Of one `$vectorSearch`: the server's own limit, of `limit` and of `numCandidates`."""
+"""The server's own limit on `limit` and `numCandidates` of a `$vectorSearch`."""
 REFUSED = "search_server_refused"
 SCORE_DECIMALS = 6
-"""Beyond these, scores that are the same differ by the order of additions."""
+"""Further decimals of equal scores differ by the order of additions."""
 
 Vector = NDArray[np.float32]
 
@@ -49,7 +49,7 @@ class FoundChunk:
 
 @dataclass(frozen=True, slots=True)
 class PageGroup:
-    """So many chunks of a generation that lie on the same pages."""
+    """The number of a generation's chunks on the same pages."""
 
     generation_id: str
     document_id: str
@@ -59,7 +59,7 @@ class PageGroup:
 
 
 class SearchRowRepository:
-    """The chunks of one organization's knowledge base, by way of the search server."""
+    """The chunks of one organization's knowledge base, through the search server."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._database = connection.database
@@ -74,11 +74,11 @@ class SearchRowRepository:
         limit: int,
         candidates: int | None,
     ) -> list[FoundChunk]:
-        """Return the nearest chunks, best first; `candidates` None: by an exact scan of those that pass.
+        """Return the nearest chunks, best first; `candidates` None: by an exact scan.
 
         Raises:
-            TransientError: the server refuses or does not answer; with the code REFUSED it may be that its index is
-                not ready.
+            TransientError: the server refuses or does not answer; with the code REFUSED its index may not
+                be ready.
         """
         predicate = _within(organization_id, verdict)
         if predicate is None:
@@ -99,7 +99,7 @@ class SearchRowRepository:
         """Return the chunks with the highest scores, best first.
 
         Raises:
-            TransientError: as of `nearest`.
+            TransientError: see `nearest`.
         """
         stage = _word_stage(organization_id, question, verdict)
         if stage is None:
@@ -107,7 +107,7 @@ class SearchRowRepository:
         return await self._found(organization_id, kb_id, [{"$search": stage}, {"$limit": limit}], "searchScore")
 
     async def count_by_words(self, organization_id: str, kb_id: str, question: str, *, verdict: Verdict) -> int:
-        """Count the chunks found by the server's index, including those that have left the collection since.
+        """Count the chunks in the server's index, including those deleted from the collection since.
 
         Raises:
             TransientError: see `nearest`.
@@ -155,7 +155,7 @@ class SearchRowRepository:
     async def embeddings(
         self, organization_id: str, kb_id: str, wanted: Collection[tuple[str, int]]
     ) -> dict[tuple[str, int], Vector]:
-        """Map (generation id, chunk index) to the embedding, for those present."""
+        """Return the existing embeddings by (generation id, chunk index)."""
         by_generation: dict[str, list[int]] = {}
         for generation_id, chunk_index in wanted:
             by_generation.setdefault(generation_id, []).append(chunk_index)
@@ -193,7 +193,7 @@ class SearchRowRepository:
             return [PageGroup(**row["_id"], chunks=int(row["chunks"])) async for row in cursor]
 
     async def project(self, organization_id: str, kb_id: str, generation_id: str, projection: Projection) -> int:
-        """Write what a generation's chunks carry of their document; returns how many chunks were changed."""
+        """Store the document's projection in a generation's chunks; return the number of changed chunks."""
         with translated():
             result = await self._database[collection_name(kb_id)].update_many(
                 {"generation_id": generation_id, "organization_id": organization_id},
@@ -228,7 +228,7 @@ def _word_stage(organization_id: str, question: str, verdict: Verdict) -> Stage 
 
 
 def _within(organization_id: str, verdict: Verdict) -> Predicate | None:
-    """Return the organization's chunks among those that pass; None where none can."""
+    """Return the organization's chunks among those that pass; None if there are none."""
     own = Condition(Path.ORGANIZATION_ID, "$eq", organization_id)
     within = every([own, verdict])
     return None if isinstance(within, bool) else within

@@ -13,7 +13,7 @@ from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.search.indexes import SearchIndex, serves, vector_index, word_index
 
 SAMPLE = 16
-"""Chunks of a generation that are looked for: the server takes writes in their order, so the last one tells most."""
+"""Chunks of a generation checked for visibility. The server applies writes in order, so the last one tells most."""
 FIRST_POLL_SECONDS = 0.05
 LONGEST_POLL_SECONDS = 1.0
 
@@ -21,8 +21,8 @@ LONGEST_POLL_SECONDS = 1.0
 class MongoBackend:
     """The backend for Atlas, or MongoDB with mongot: for knowledge bases that outgrow the memory of one process.
 
-    The server follows the rows by itself. Answers are as fresh as the epoch because indexing waits until the server
-    knows the chunks of the next commit. `with_keywords`: keep the keyword index too.
+    The server follows the rows by itself. Answers are as fresh as the index version because indexing waits until the
+    server knows the chunks of the next commit. `with_keywords`: keep the keyword index too.
     """
 
     def __init__(self, rows: Repositories, settings: SearchSettings, *, with_keywords: bool) -> None:

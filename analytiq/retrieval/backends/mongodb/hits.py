@@ -1,4 +1,4 @@
-"""Conversion of the search server's finds to chunks that are current and pass the filter.
+"""Conversion of the search server's hits to chunks that are current and pass the filter.
 
 The server's index also holds staged, superseded and swept generations, and stale copies of document fields. So every
 chunk is checked against `document_index` and against the filter as `docs` answered it. If too few remain, more chunks
@@ -17,19 +17,19 @@ from analytiq.storage.search.predicates import Verdict
 from analytiq.storage.search.rows import MOST_FOUND, FoundChunk
 
 MOST_DOCUMENTS_NAMED = 5_000
-"""Up to so many documents a filter names them, which is exact and as fresh as `docs`: 200 kB of ids at most."""
+"""A filter that matches at most this many documents names them, exact and as fresh as `docs`: at most 200 kB of ids."""
 COUNTED_AT_ONCE = 50_000
-"""Documents of one query: 16 MB of a command hold about seven times as many."""
+"""Documents of one query; a command of 16 MB would hold about seven times as many."""
 TIES = 20
-"""Asked for beyond the limit, so that equal scores at its edge are in order of document and chunk: the server's own
-order of them differs from page to page."""
+"""Chunks requested beyond the limit, so that equal scores at its edge are in order of document and chunk. The server
+orders them differently from page to page."""
 GROWTH = 4
-"""How many times as many are asked for where too few count: from ten to the server's limit in five questions."""
+"""Growth of the request if too few hits are current: from ten to the server's limit in five requests."""
 
 Ask = Callable[[int], Awaitable[list[FoundChunk]]]
-"""The best so many, in order."""
+"""Request the given number of chunks, best first."""
 IsExhausted = Callable[[int, int], Awaitable[bool]]
-"""(how many were asked for, how many of the answer count) → whether to ask for more would bring no more."""
+"""(requested, current among the answer) → True if a larger request would bring no more."""
 
 
 @dataclass(frozen=True, slots=True)

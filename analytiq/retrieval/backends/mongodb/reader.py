@@ -18,9 +18,9 @@ from analytiq.storage.search.rows import MOST_FOUND, REFUSED, SCORE_DECIMALS, Fo
 log = structlog.get_logger(__name__)
 
 EXACT_CHUNKS = 10_000
-"""Up to so many are scanned exactly, as MongoDB's documentation advises: the graph has nothing to gain there."""
+"""Up to this many chunks are scanned exactly, as MongoDB's documentation advises: a graph gains nothing there."""
 CANDIDATES_PER_RESULT = 20
-"""`numCandidates` for each result asked for, as MongoDB's documentation of `$vectorSearch` advises."""
+"""`numCandidates` for each requested result, as MongoDB's documentation of `$vectorSearch` advises."""
 FEWEST_CANDIDATES = 100
 
 
@@ -161,7 +161,7 @@ class MongoReader:
         return await self._hits.count(self._knowledge_base, narrowed.document_ids)
 
     async def _require_index(self, name: str) -> None:
-        """Tell an index without hits from a missing index, as after a restore; have a missing one remade."""
+        """Distinguish an index without hits from a missing index, as after a restore; have a missing one rebuilt."""
         kb_id = self._knowledge_base.id
         state = (await self._indexes.states(kb_id)).get(name)
         if state is not None and state.is_queryable:

@@ -1,11 +1,11 @@
 """Compiler of filters to queries on the `docs` collection.
 
-The tree was parsed from what a user sent, the query is built from the tree, and every literal stands behind
-an operator of ours: nothing that a user sends is ever read by MongoDB as an operator. MongoDB's reading
-differs from the filter's (`analytiq.retrieval.filters.tree`), and is brought in line here:
+The tree was parsed from a user's input, and the query is built from the tree with every literal behind an operator of
+this module: MongoDB never reads a user's input as an operator. MongoDB's semantics
+differ from the filter's (`analytiq.retrieval.filters.tree`), and are adapted here:
 
 - `{$eq: null}` matches missing fields as well, so null is asked for by its type;
-- ids are ObjectIds there and strings here, so a string that is no id matches nothing rather than failing;
+- ids are ObjectIds there and strings here, so a string that is not an id matches nothing instead of failing;
 - an empty `$or` is an error there, an empty `$nor` too;
 - `$not` wants an operator document and `$nor` takes any, so complements are written with `$nor`.
 """
@@ -48,7 +48,7 @@ _OBJECT_ID = re.compile(r"[0-9a-f]{24}")
 def compile_filter(tree: Filter) -> MongoQuery:
     """Return the query that finds in `docs` exactly the documents that pass the filter.
 
-    The query ignores pages, and knows no organization: put it into an `$and` beside `{"organization_id": ...}`.
+    The query ignores pages and has no organization: put it into an `$and` beside `{"organization_id": ...}`.
     """
     match tree:
         case And(operands):
@@ -88,7 +88,7 @@ def _column(field: FilterField) -> str:
 
 
 def _stored_values(field: FilterField, values: Iterable[FilterValue]) -> list[object]:
-    """Convert literals to the form stored in `docs`; drop those that no document can have."""
+    """Convert literals to the form stored in `docs`; drop those that no document can contain."""
     if field is not BuiltInField.DOCUMENT_ID:
         return list(values)
     return [*object_ids([value for value in values if isinstance(value, str) and _OBJECT_ID.fullmatch(value)])]

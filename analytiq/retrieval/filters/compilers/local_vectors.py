@@ -10,7 +10,7 @@ from analytiq.retrieval.filters.selection import AllOf, AnyOf, DocumentSet, Outs
 from analytiq.retrieval.filters.tree import Comparator
 
 Mask = NDArray[np.bool_]
-"""One truth a row, shape (rows,)."""
+"""One boolean a row, shape (rows,)."""
 
 
 class Rows(Protocol):
@@ -84,4 +84,4 @@ _COMPARE: Mapping[Comparator, Callable[[NDArray[np.int32], NDArray[np.int32], fl
     Comparator.LESS: lambda first, _, page: first < page,
     Comparator.LESS_OR_EQUAL: lambda first, _, page: first <= page,
 }
-"""That no page equals it comes as `Outside(PageComparison(EQUAL, page))`."""
+"""NOT_EQUAL is missing here: it arrives as `Outside(PageComparison(EQUAL, page))`."""
