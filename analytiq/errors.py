@@ -1,30 +1,30 @@
-"""Every error says what its receiver should do.
+"""Errors of the library: each tells its receiver what to do.
 
     AnalytiqError
     ├── InvalidInputError        fix the call
-    ├── NotFoundError            it is not there (or not yours)
+    ├── NotFoundError            it does not exist (or is not yours)
     ├── ConflictError            reload, then decide again
     ├── AccessDeniedError        use other credentials
-    ├── QuotaExceededError       get more, then the same call works
+    ├── QuotaExceededError       raise the quota, then the same call works
     ├── TransientError           call again later
     │   ├── RateLimitedError         not before `retry_after` seconds
-    │   ├── ProviderUnavailableError  the provider fails; it costs no attempt, however long it lasts
+    │   ├── ProviderUnavailableError  the provider fails; costs no attempt, however long it lasts
     │   └── StoreLoadingError        the knowledge base is still being loaded into memory
-    ├── PermanentError           calling again gives the same answer: dead letter
+    ├── PermanentError           calling again gives the same answer: dead-letter
     │   ├── UnsupportedFormatError
     │   ├── ParserUnavailableError   the installation cannot import the parser of this kind of file
     │   ├── EncryptedFileError
     │   ├── CorruptFileError
     │   ├── EmptyDocumentError
-    │   ├── LimitExceededError       the file asks for more than a document may have
+    │   ├── LimitExceededError       the file needs more than a document may have
     │   │   └── MemoryLimitError     of memory
     │   ├── DimensionMismatchError   the model's vectors are not those of the knowledge base
     │   └── ProviderRefusedError     the embedding provider will never accept this call
-    │       └── CallRefusedError         it refuses what was sent: a smaller call may pass
+    │       └── CallRefusedError         it refuses this content: a smaller call may pass
     └── LeaseLostError           stop, write nothing
 
-Two tables read the classes: `api.problems` (HTTP status) and `analytiq.jobs.queue.retry` (what becomes of the job).
-Nothing ever reads the message text to decide.
+Two tables read the classes: `api.problems` (HTTP status) and `analytiq.jobs.queue.retry` (outcome of the job).
+No code decides by the text of a message.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ class AnalytiqError(Exception):
 
 
 class InvalidInputError(AnalytiqError):
-    """The call is wrong; `errors` names the fields."""
+    """The call is invalid; `errors` names the fields."""
 
     code = "invalid_input"
 

@@ -1,1 +1,1 @@
-"""Answer with language models: conversations, prompts, and the tool-calling engine of both."""
+"""Answers by language models: conversations, prompts, and the tool-calling engine of both."""

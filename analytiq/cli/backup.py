@@ -52,7 +52,7 @@ def backup(
     ] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Write an archive of an organization, or of everything, while the system runs; or check one."""
+    """Write an archive of an organization, or of everything, while the system runs; or verify one."""
     with errors_as_sentences():
         if check is not None and to is None and not organization and not is_whole:
             run_verify(check)
@@ -81,7 +81,7 @@ def restore(
     yes: Yes = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Bring an archive back, while the system runs. It is read through before anything is changed."""
+    """Restore an archive while the system runs. The archive is verified before anything is changed."""
     with errors_as_sentences():
         if replaces and not yes and not is_dry_run:
             typer.confirm("Erase what is there of the organization, and put the archive's in its place?", abort=True)
@@ -97,17 +97,17 @@ def restore(
 log = structlog.get_logger(__name__)
 
 LOG_SECONDS = 10.0
-"""Between lines of progress where there is no terminal to draw on."""
+"""Seconds between lines of progress if the output is not a terminal."""
 MEBIBYTE = 1024 * 1024
 
 
 def run_backup(
     settings: Settings, data_dir: Path | None, path: Path, organization_ids: Sequence[str], *, is_whole: bool
 ) -> None:
-    """Write an archive, and say what it holds.
+    """Write an archive, and describe its content.
 
     Raises:
-        InvalidInputError: it is not clear of what.
+        InvalidInputError: the options do not name exactly one subject.
         AnalytiqError: no database is known, or making the archive failed.
     """
     if is_whole and organization_ids:
@@ -143,7 +143,7 @@ def run_restore(
     replaces: bool,
     is_dry_run: bool,
 ) -> None:
-    """Verify an archive, then restore it; a dry run verifies, checks, and says what would be done.
+    """Verify an archive, then restore it; a dry run verifies, checks, and prints the planned steps.
 
     Raises:
         AnalytiqError: no database is known; the archive is damaged; see `Restore.restore`.
@@ -189,10 +189,10 @@ def run_restore(
 
 
 def run_verify(path: Path) -> None:
-    """Read an archive through, without any database.
+    """Verify an archive without a database.
 
     Raises:
-        InvalidInputError: it is damaged, incomplete, or none.
+        InvalidInputError: it is damaged, incomplete, or not an archive.
     """
 
     async def work() -> Contents:
@@ -219,14 +219,14 @@ def print_contents(contents: Contents) -> None:
 
 
 def configure_logs(settings: Settings, command: str) -> None:
-    """Log to standard error, for standard output may be the archive; on a terminal only what is wrong."""
+    """Log to standard error, since standard output may be the archive; on a terminal, warnings and errors only."""
     level = "WARNING" if messages.is_terminal else settings.log_level
     logs.configure(as_json=settings.log_json, level=level, process=command)
 
 
 @contextmanager
 def watching() -> Generator[OnStep]:
-    """Progress: a line that is redrawn on a terminal, else a line of the log from time to time."""
+    """Show progress: on a terminal a line that is redrawn, else a log line from time to time."""
     if not messages.is_terminal:
         yield _logged()
         return
@@ -270,7 +270,7 @@ async def _chosen(connection: MongoConnection, organization_ids: Sequence[str]) 
 async def _make_way(
     connection: MongoConnection, settings: Settings, contents: Contents, options: RestoreOptions, *, is_dry_run: bool
 ) -> None:
-    """Erase what is to be replaced, its access tokens apart; only once the archive is known to be whole."""
+    """Erase the organization to be replaced, except its access tokens, once the archive is verified."""
     held = [organization.id for organization in contents.header.organizations]
     wanted = held if options.organization_ids is None else options.organization_ids
     rows = OrganizationRepository(connection)

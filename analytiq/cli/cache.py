@@ -1,4 +1,4 @@
-"""`analytiq cache …`: whom embeddings are shared with, and how much is cached."""
+"""`analytiq cache …`: the sharing and the size of the embedding cache."""
 
 from pathlib import Path
 from typing import Annotated
@@ -26,7 +26,7 @@ def cache_scope(
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Show or change whom the organization shares embeddings with."""
+    """Show or change whether the organization shares embeddings with others."""
     with api_client(data_dir) as client:
         if scope is None:
             show_scope(client)
@@ -36,14 +36,14 @@ def cache_scope(
 
 @app.command("size")
 def cache_size(data_dir: DataDir = None) -> None:
-    """Show how much is cached, of all organizations together, directly from the database."""
+    """Show the size of the cache of all organizations, directly from the database."""
     with errors_as_sentences():
         show_size(read_settings(), data_dir)
 
 
 @app.command("evict")
 def cache_evict(data_dir: DataDir = None) -> None:
-    """Remove now what is beyond the cache's bounds, as the reconciler does at each of its passes."""
+    """Evict embeddings beyond the cache's bounds now, as the reconciler does at each pass."""
     with errors_as_sentences():
         evict(read_settings(), data_dir)
 
@@ -55,17 +55,17 @@ SAYS = {
 
 
 def show_scope(client: Client) -> None:
-    """Say whom the organization shares embeddings with."""
+    """Print whether the organization shares embeddings."""
     note(SAYS[CacheScope(client.organization().cache_scope)])
 
 
 def set_scope(client: Client, scope: CacheScope) -> None:
-    """Share embeddings, or keep them, from now on."""
+    """Share embeddings, or keep them private, from now on."""
     note(SAYS[CacheScope(client.set_cache_scope(scope.value).cache_scope)])
 
 
 def show_size(settings: Settings, data_dir: Path | None) -> None:
-    """Print how much is cached, of all organizations, and the bounds."""
+    """Print the size of the cache of all organizations, and its bounds."""
 
     async def read(connection: MongoConnection) -> CacheSize:
         return await EmbeddingCacheRepository(connection).size()
@@ -74,7 +74,7 @@ def show_size(settings: Settings, data_dir: Path | None) -> None:
 
 
 def evict(settings: Settings, data_dir: Path | None) -> None:
-    """Do now what the reconciler does at each of its passes."""
+    """Evict embeddings now, as the reconciler does at each pass."""
 
     async def run(connection: MongoConnection) -> CacheSize:
         cache = EmbeddingCacheRepository(connection)

@@ -45,13 +45,13 @@ _ENDINGS = {
 def run_chat(
     client: Client, question: str | None, *, kbs: Sequence[str], thread_id: str | None, model: str | None
 ) -> bool:
-    """Answer one question, or ask for questions until the input ends; False where the last answer failed.
+    """Answer one question, or prompt for questions until the input ends; return False if the last answer failed.
 
     Args:
-        client: of the organization.
-        question: the only one; None for a conversation.
-        kbs: names or ids of knowledge bases; the only one where there is only one.
-        thread_id: to go on with; None begins a thread.
+        client: the organization's client.
+        question: the only question; None for a conversation.
+        kbs: names or ids of knowledge bases; by default the only one.
+        thread_id: the thread to continue; None begins one.
         model: a chat model; None for the organization's default.
     """
     if thread_id is None:

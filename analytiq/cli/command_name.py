@@ -9,7 +9,7 @@ NAME = "analytiq"
 
 
 def command_name() -> str:
-    """Return the words that start this program from the present directory: its name if it is on the PATH."""
+    """Return the command that starts this program from the present directory: its name if it is on the PATH."""
     started = Path(sys.argv[0])
     found = shutil.which(NAME)
     if started.name != NAME:

@@ -13,7 +13,7 @@ from analytiq.standalone.data_directory import ConnectionFile, read_connection
 
 @contextmanager
 def api_client(data_dir: Path | None) -> Generator[Client]:
-    """Open a client for a command; an error of ours ends the command with its sentence."""
+    """Open a client for a command; an error of the library ends the command with its sentence."""
     with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
         yield client
 
@@ -29,7 +29,7 @@ def find_connection(settings: Settings, data_dir: Path | None) -> ConnectionFile
 
     Raises:
         NotFoundError: no platform has run there.
-        InvalidInputError: the environment names only a part of what is needed.
+        InvalidInputError: the environment names only some of the required values.
     """
     if data_dir is not None:
         return read_connection(data_dir)

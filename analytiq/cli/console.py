@@ -22,14 +22,14 @@ INTERRUPTED = 130
 
 
 def make_output_printable() -> None:
-    """Escape what the terminal's encoding lacks, and bytes of names that are no text, instead of failing at them."""
+    """Escape characters that the terminal's encoding lacks, and undecodable bytes of names, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def silence_logs() -> None:
-    """Keep log lines of the library out of a command's output; commands that run processes set logs up themselves."""
+    """Keep the library's log lines out of a command's output; commands that run processes configure logs themselves."""
     import structlog
 
     structlog.configure(
@@ -39,17 +39,17 @@ def silence_logs() -> None:
 
 
 def fail(detail: str) -> None:
-    """Say why a command failed."""
+    """Print why a command failed."""
     messages.print(f"[bold red]Error:[/] {escape(detail)}")
 
 
 def note(detail: str) -> None:
-    """Say something that is no result."""
+    """Print a message that is not a result."""
     messages.print(escape(detail))
 
 
 def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print columns as wide as what they hold: an id that is cut off to fit the terminal is of no use."""
+    """Print columns as wide as their content: a truncated id is useless."""
     lines = [headings, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
     for number, line in enumerate(lines):
@@ -60,7 +60,7 @@ def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 @contextmanager
 def errors_as_sentences() -> Generator[None]:
-    """Within the block, an error of ours ends the command with exit code 1 and its sentence, no traceback."""
+    """End the command at an error of the library, with exit code 1 and its sentence instead of a traceback."""
     try:
         yield
     except AnalytiqError as error:

@@ -1,4 +1,4 @@
-"""`analytiq demo`: the platform, sample documents, and three questions whose answers are known."""
+"""`analytiq demo`: the platform, sample documents, and three questions with known answers."""
 
 import asyncio
 import shlex
@@ -45,7 +45,7 @@ def demo(
         bool, typer.Option("--pages-follow", hidden=True, help="Build the management UI meanwhile.")
     ] = False,
 ) -> None:
-    """Run everything with sample documents, ask three questions, and go on serving."""
+    """Run everything with sample documents, ask three questions, and keep serving."""
     with errors_as_sentences():
         manner = DemoOptions(stops_by_itself=stops_by_itself, pages_follow=pages_follow)
         is_right = run_demo(read_settings(), data_dir, manner, host=host, port=port)
@@ -57,14 +57,14 @@ TAG = "harbour lane"
 KNOWLEDGE_BASE = "Harbour Lane handbook"
 
 CHUNK_TOKENS = 96
-"""Small, so that a passage of these short texts is a paragraph or two, and stands on one page."""
+"""Small, so that a passage of these short texts is a paragraph or two on one page."""
 
 INDEX_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question whose answer is known: in which file, on which page, and which words it must contain."""
+    """A question with its known answer: the file, the page, and the words that it must contain."""
 
     text: str
     file_name: str
@@ -92,20 +92,20 @@ class DemoOptions:
 
 
 def run_demo(settings: Settings, data_dir: Path, manner: DemoOptions, *, host: str | None, port: int | None) -> bool:
-    """Start everything, ingest the samples, ask, and go on serving.
+    """Start everything, ingest the samples, ask, and keep serving.
 
     Args:
-        settings: of the environment.
-        data_dir: where the demonstration's data are kept; a second run finds them there.
-        manner: whether to end after the questions rather than serve until Ctrl-C, and whether pages will come.
-        host: address that the API listens on.
-        port: its port; None takes the usual one or, where that is taken, a free one.
+        settings: read from the environment.
+        data_dir: directory of the demonstration's data, which a second run reuses.
+        manner: whether to end after the questions or serve until Ctrl-C, and whether the UI is being built.
+        host: address of the API.
+        port: its port; None takes the usual one or, if taken, a free one.
 
     Returns:
-        Whether all answers are right.
+        True if all answers are right.
 
     Raises:
-        AnalytiqError: it cannot be started, or a sample cannot be ingested.
+        AnalytiqError: the platform cannot start, or a sample cannot be ingested.
     """
     began = time.monotonic()
     listening = host or settings.api.host
@@ -138,7 +138,7 @@ def run_demo(settings: Settings, data_dir: Path, manner: DemoOptions, *, host: s
 
 
 class _Demonstration:
-    """The demonstration, in a thread of its own because the client is synchronous."""
+    """The demonstration, in its own thread because the client is synchronous."""
 
     def __init__(self, connection: ConnectionFile, began: float) -> None:
         self._connection = connection
@@ -146,11 +146,11 @@ class _Demonstration:
         self._is_given_up = threading.Event()
 
     def give_up(self) -> None:
-        """Say no more: the platform is being stopped."""
+        """Print nothing more: the platform is stopping."""
         self._is_given_up.set()
 
     def run(self) -> bool:
-        """Ingest and ask; returns whether all answers are right."""
+        """Ingest and ask; return True if all answers are right."""
         connection = self._connection
         try:
             with Client(connection.url, connection.organization_id, connection.token.get_secret_value()) as client:
@@ -180,7 +180,7 @@ class _Demonstration:
         return right == len(questions)
 
     def say_how_to_go_on(self, data_dir: Path) -> None:
-        """Print what a person may try next."""
+        """Print suggestions for next steps."""
         url = f"{self._connection.url}/v0/orgs/{self._connection.organization_id}"
         # In a log others would read it.
         token = self._connection.token.get_secret_value() if output.is_terminal else "$ANALYTIQ_TOKEN"
@@ -193,7 +193,7 @@ class _Demonstration:
 
 
 def choose_questions(documents: Sequence[DocumentDetail]) -> list[Question]:
-    """Three questions; the one about the scan only where OCR could read it."""
+    """Choose three questions; the one about the scan only if OCR is available."""
     scan = next((document for document in documents if document.document_name == SCAN.file_name), None)
     if scan is not None and not scan.warnings:
         return [CONTRACT, MANUAL, SCAN]

@@ -27,7 +27,7 @@ app = typer.Typer()
 
 @app.command()
 def doctor(data_dir: DataDir = None) -> None:
-    """Look for what is wrong on this machine, and say what mends it. Exit code 1 if anything is."""
+    """Check this machine for problems and print their remedies. Exit code 1 if there are any."""
     with errors_as_sentences():
         is_well = run_doctor(read_settings(), data_dir)
     raise typer.Exit(0 if is_well else 1)
@@ -35,7 +35,7 @@ def doctor(data_dir: DataDir = None) -> None:
 
 OLDEST_PYTHON = (3, 11)
 LEAST_FREE_BYTES = 1_000_000_000
-"""The oplog takes 512 MB, journals and an upload the rest."""
+"""512 MB for the oplog, the rest for journals and an upload."""
 
 MOST_IMBALANCES = 5
 
@@ -59,7 +59,7 @@ class Finding:
 
 
 def run_doctor(settings: Settings, data_dir: Path | None) -> bool:
-    """Check everything and print it; returns whether nothing is wrong."""
+    """Check everything and print it; return True without problems."""
     is_well = True
     for finding in examine(settings, data_dir):
         is_well = is_well and finding.verdict is not Verdict.BAD
@@ -70,7 +70,7 @@ def run_doctor(settings: Settings, data_dir: Path | None) -> bool:
 
 
 def examine(settings: Settings, data_dir: Path | None) -> Iterator[Finding]:
-    """One finding after the other; some take a second."""
+    """Yield the findings one by one; some take a second."""
     directory = (data_dir or settings.data_dir).expanduser()
     yield check_python(sys.version_info[:2])
     yield check_data_directory(directory)
@@ -125,7 +125,7 @@ def check_free_space(directory: Path) -> Finding:
 
 
 def check_parsers(registry: ParserRegistry) -> Finding:
-    """Import every parser, as a document of each kind would."""
+    """Import every parser, as documents of each kind would."""
     problems = list(registry.problems)
     for reference in registry.references:
         try:
@@ -139,10 +139,10 @@ def check_parsers(registry: ParserRegistry) -> Finding:
 
 
 def check_isolation(settings: ExtractionSettings, directory: Path) -> Finding | str:
-    """Try in a child what a document must not be able to do.
+    """Try actions in a child that are forbidden to parsers.
 
     Raises:
-        AnalytiqError: Parsers could read the data directory, or the sandbox does not start.
+        AnalytiqError: parsers could read the data directory, or the sandbox does not start.
     """
     from analytiq.ingestion.parsing.isolation import isolation_of, refuse_readable_data
     from analytiq.ingestion.parsing.sandbox import examine
@@ -201,10 +201,10 @@ def _database(settings: Settings, data_dir: Path | None) -> Finding | str:
 
 
 def check_vector_store(settings: Settings, data_dir: Path | None) -> Finding | str:
-    """Check which store serves searches, and why.
+    """Check which backend serves searches, and why.
 
     Raises:
-        AnalytiqError: the one that the settings ask for is not there, or MongoDB does not answer.
+        AnalytiqError: the configured backend is not available, or MongoDB does not answer.
     """
     from analytiq.models.knowledge_base import LOCAL_BACKEND
     from analytiq.retrieval.backends.registry import MONGODB, BackendChoice, choose
@@ -242,7 +242,7 @@ def check_vector_store(settings: Settings, data_dir: Path | None) -> Finding | s
 
 
 def _books(settings: Settings, data_dir: Path | None) -> Finding | str:
-    """Compare charges with stored usage at one moment; by indexes, a second for a million embeddings."""
+    """Compare charges with stored usage at one point in time; from indexes, a second for a million embeddings."""
     from analytiq.standalone.local_database import address_of_database, run_on_database
     from analytiq.storage.repositories.books import BooksRepository
     from analytiq.tenancy.metering.audit import imbalances
@@ -267,7 +267,7 @@ def check_stored_keys(settings: Settings, data_dir: Path | None) -> Finding | st
     """Check that the secret key decrypts the stored provider keys.
 
     Raises:
-        AnalytiqError: the key in the environment is none, or MongoDB does not answer.
+        AnalytiqError: the key in the environment is invalid, or MongoDB does not answer.
     """
     from analytiq.inference.credentials.key_check import REMEDY, check_secret_key
     from analytiq.standalone.local_database import address_of_database, run_on_database

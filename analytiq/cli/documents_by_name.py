@@ -1,4 +1,4 @@
-"""Documents by the names that people type."""
+"""Look-up of documents by the names that people type."""
 
 import re
 
@@ -14,11 +14,11 @@ def is_id(text: str) -> bool:
 
 
 def ids_of(client: Client, name: str) -> list[str]:
-    """Return the ids of the documents of this name: with its folders, or of the file alone where that is clear.
+    """Return the ids of the documents of this name: with its folders, or of the file alone if unambiguous.
 
     Raises:
         NotFoundError: no document has the name.
-        ConflictError: files in several folders have it.
+        ConflictError: several folders have a file of this name.
     """
     named = list(client.documents(name_search=name))
     exact = [item.document_id for item in named if item.document_name == name]

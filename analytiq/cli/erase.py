@@ -1,4 +1,4 @@
-"""`analytiq erase …`, directly on the database: an organization that is erased has no token to ask with."""
+"""`analytiq erase …`, directly in the database, since an erased organization has no token for the API."""
 
 import asyncio
 import getpass
@@ -43,7 +43,7 @@ def erase_organization(
     yes: Yes = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Erase an organization with everything it has. Nobody can open it from then on."""
+    """Erase an organization with all of its data. Nobody can open it afterwards."""
     from analytiq.models.erasure import ErasureOptions
 
     with errors_as_sentences():
@@ -74,7 +74,7 @@ def erase_documents(
     yes: Yes = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Erase the documents that fit everything that is given, with all that hangs on them."""
+    """Erase the documents that match all criteria, with their derived data."""
     with errors_as_sentences():
         if not yes and not is_dry_run:
             typer.confirm("Erase these documents for good? --dry-run tells how many they are.", abort=True)
@@ -103,7 +103,7 @@ def erase_cache(
     is_dry_run: DryRun = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Erase an organization's cached embeddings; its knowledge bases stay as they are."""
+    """Erase an organization's cached embeddings; its knowledge bases stay unchanged."""
     with errors_as_sentences():
         _erase_cache(
             read_settings(),
@@ -130,7 +130,7 @@ def erase_show(
     erasure: Annotated[str, typer.Argument(metavar="ERASURE", help="Id from `erase list`.")],
     data_dir: DataDir = None,
 ) -> None:
-    """Show the report of an erasure: what went, and the proof that nothing is left."""
+    """Show the report of an erasure: the deleted rows, and the proof that none is left."""
     with errors_as_sentences():
         print_one(read_settings(), data_dir, erasure)
 
@@ -140,7 +140,7 @@ def erase_continue(
     erasure: Annotated[str, typer.Argument(metavar="ERASURE", help="Id from `erase list`.")],
     data_dir: DataDir = None,
 ) -> None:
-    """Go on with an erasure whose command was stopped, where no worker does."""
+    """Continue an erasure whose command was stopped, if no worker does."""
     with errors_as_sentences():
         go_on(read_settings(), data_dir, erasure)
 
@@ -155,7 +155,7 @@ def erase_retention(
     is_off: Annotated[bool, typer.Option("--off", help="Keep documents until they are deleted by hand.")] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Say how long an organization's documents are kept; for good, unless said otherwise."""
+    """Show or set how long an organization's documents are kept; forever by default."""
     with errors_as_sentences():
         if (days is None) != is_off:
             raise InvalidInputError("Give either --days or --off.")
@@ -199,7 +199,7 @@ def _erase_documents(
     is_dry_run: bool,
     reason: str | None,
 ) -> None:
-    """Erase the documents of an organization that fit everything that is given; `tags` are names."""
+    """Erase an organization's documents that match all criteria; `tags` are names."""
 
     async def request(erasures: Erasures, connection: MongoConnection) -> Erasure:
         known = await TagRepository(connection).ids_of_names(organization_id, tags)
@@ -269,7 +269,7 @@ def print_one(settings: Settings, data_dir: Path | None, erasure_id: str) -> Non
 
 
 def go_on(settings: Settings, data_dir: Path | None, erasure_id: str) -> None:
-    """Go on with an erasure whose command was stopped."""
+    """Continue an erasure whose command was stopped."""
 
     async def find(erasures: Erasures, connection: MongoConnection) -> Erasure:
         del connection
@@ -279,7 +279,7 @@ def go_on(settings: Settings, data_dir: Path | None, erasure_id: str) -> None:
 
 
 def set_retention(settings: Settings, data_dir: Path | None, organization_id: str, days: int | None) -> None:
-    """Delete an organization's documents after this number of days; None: never."""
+    """Set the number of days after which an organization's documents are deleted; None: never."""
 
     async def write(connection: MongoConnection) -> None:
         retention = Services(settings, connection).operations.retention
@@ -293,7 +293,7 @@ def set_retention(settings: Settings, data_dir: Path | None, organization_id: st
 
 
 def describe_organization(settings: Settings, data_dir: Path | None, organization_id: str) -> str:
-    """Its name, to be shown before it is erased; its id where only remains of it are left."""
+    """Return the organization's name for the confirmation of its erasure; its id if only remains of it are left."""
 
     async def read(connection: MongoConnection) -> str:
         organization = await OrganizationRepository(connection).get(organization_id)
@@ -365,7 +365,7 @@ def _row(erasure: Erasure) -> tuple[str, ...]:
 
 
 def _pair(item: str) -> tuple[str, str | int | float | bool]:
-    """`key=value`; a value that is a number or true/false is one."""
+    """Parse `key=value`; a value that is a number or true/false becomes one."""
     name, separator, text = item.partition("=")
     if not separator or not name:
         raise InvalidInputError.of_field("--metadata", f"{item!r} is not of the form KEY=VALUE.")

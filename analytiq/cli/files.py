@@ -1,4 +1,4 @@
-"""The files that `analytiq ingest` takes, the names that they get, and the files that it leaves out, with reasons."""
+"""Files of `analytiq ingest`: their selection, their names, and the reasons for skipped ones."""
 
 import os
 import platform
@@ -15,25 +15,25 @@ from analytiq.ingestion.parsing.formats import detect_content_type
 from analytiq.ingestion.parsing.registry import default_registry
 
 OF_THE_SYSTEM = ("Thumbs.db", "desktop.ini", "~$*", "*.part", "*.crdownload")
-"""Files that no person made: previews, folder settings, locks of Office, unfinished downloads."""
+"""Files not made by people: previews, folder settings, locks of Office, unfinished downloads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A directory that is ingested; its files are documents below `folder`."""
+    """A directory to ingest; its files become documents below `folder`."""
 
     directory: Path
     folder: str
 
     @property
     def origin(self) -> str:
-        """The directory and its machine: two directories of one name are told apart by it."""
+        """The directory and its machine, which distinguish two directories of one name."""
         return f"{platform.node()}:{self.directory.resolve()}"
 
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file to ingest; `root` is None for a file that was named by itself."""
+    """A file to ingest; `root` is None for a file named on the command line."""
 
     path: Path
     document_name: str
@@ -42,7 +42,7 @@ class FoundFile:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that is left out, and why."""
+    """A skipped file, with the reason."""
 
     path: Path
     reason: str
@@ -50,23 +50,23 @@ class Skipped:
 
 @dataclass(slots=True)
 class Found:
-    """The files of the paths that were named."""
+    """The files found below the named paths."""
 
     files: list[FoundFile] = field(default_factory=list[FoundFile])
     skipped: list[Skipped] = field(default_factory=list[Skipped])
     present: dict[Root, set[str]] = field(default_factory=dict[Root, set[str]])
-    """Root → the document names of all its files, those that are left out too."""
+    """Root → the document names of all its files, including skipped ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The files of a directory that are wanted, by glob patterns over names and paths below it."""
+    """A selection of a directory's files, by glob patterns over names and paths below it."""
 
     includes: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
 
     def refusal(self, below: PurePosixPath) -> str | None:
-        """Return why a file is not wanted; None where it is."""
+        """Return the reason to skip a file; None if it is selected."""
         if self.includes and not self.is_included(below):
             return "not among --include"
         if any(_matches(part, self.excludes) for part in (below, *below.parents)):
@@ -74,21 +74,21 @@ class Choice:
         return None
 
     def is_included(self, below: PurePosixPath) -> bool:
-        """Return whether a pattern names the file, which includes it whatever its type."""
+        """Return whether an include pattern matches the file, whatever its type."""
         return _matches(below, self.includes)
 
 
 def find_files(paths: Sequence[Path], choice: Choice | None = None, *, folder: str | None = None) -> Found:
-    """Find the files that are named and all below the directories that are; hidden ones only where they are named.
+    """Find the named files and all files below the named directories; hidden ones only if named.
 
     Args:
         paths: files and directories.
-        choice: the files of the directories that are wanted; all, if left out.
+        choice: selection of the directories' files; by default all.
         folder: a name for the only directory, instead of its own.
 
     Raises:
-        InvalidInputError: a path does not exist, a directory cannot be read or has no file, or two directories have
-            one name.
+        InvalidInputError: a path does not exist, a directory is unreadable or empty, or two directories have
+            the same name.
     """
     roots = _roots(paths, folder)
     found = Found()
@@ -129,7 +129,7 @@ def _roots(paths: Iterable[Path], folder: str | None) -> dict[Path, Root]:
 
 
 def _walk(root: Root, choice: Choice, found: Found) -> None:
-    """In the order of their names; links to directories are not followed, so there are no circles."""
+    """Walk in the order of names; links to directories are not followed, so there are no cycles."""
     names = found.present.setdefault(root, set())
     real = root.directory.resolve()
     for file in _below(root.directory, found):
@@ -160,7 +160,7 @@ def _below(directory: Path, found: Found) -> Iterator[Path]:
 
 
 def _refusal(file: Path, root: Root, real: Path, choice: Choice) -> str | None:
-    """Return why a file of a directory is left out; None where it is ingested."""
+    """Return the reason to skip a directory's file; None if it is ingested."""
     below = PurePosixPath(file.relative_to(root.directory).as_posix())
     if file.is_symlink() and not file.resolve().is_relative_to(real):
         return "a link that leads out of the directory"

@@ -1,4 +1,4 @@
-"""A directory compared with the documents that came from it: new files, changed ones, unchanged ones, vanished ones."""
+"""Comparison of a directory with its documents: new, changed, unchanged and vanished files."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ class Hashes:
         self._known: dict[tuple[Path, int, int], str] = {}
 
     def of(self, path: Path) -> str | None:
-        """Return the hash; None where the file cannot be read, which its upload tells."""
+        """Return the hash; None if the file is unreadable, which its upload reports."""
         try:
             status = path.stat()
             key = (path, status.st_mtime_ns, status.st_size)
@@ -37,7 +37,7 @@ class Comparison:
 
     to_send: list[FoundFile] = field(default_factory=list[FoundFile])
     changed: set[Path] = field(default_factory=set[Path])
-    """Of those to send, the files whose name another version has."""
+    """Files to send whose name has another stored version."""
     unchanged: dict[str, FoundFile] = field(default_factory=dict[str, FoundFile])
     """Document id → its file."""
     vanished: list[DocumentAtPath] = field(default_factory=list[DocumentAtPath])
@@ -47,10 +47,10 @@ def compare(client: Client, found: Found, hashes: Hashes, *, is_named: bool) -> 
     """Compare files with the organization's documents, before any bytes are sent.
 
     Args:
-        client: of the organization.
+        client: the organization's client.
         found: the files.
-        hashes: of files, kept from one comparison to the next.
-        is_named: the directory's name was given, so that documents from elsewhere with this name are meant too.
+        hashes: kept from one comparison to the next.
+        is_named: True if the user has named the directory, so that documents from elsewhere with this name count too.
 
     Raises:
         ConflictError: documents of this name came from another directory or machine.
@@ -87,7 +87,7 @@ def _require_own(root: Root, documents: Sequence[DocumentAtPath]) -> None:
 
 
 def _is_gone(root: Root, document: DocumentAtPath) -> bool:
-    """Hidden files and those that cannot be listed are not gone."""
+    """Return True unless the file still exists, is hidden, or cannot be listed."""
     below = document.document_name.removeprefix(f"{root.folder}/")
     return not (root.directory / below).is_symlink() and not (root.directory / below).exists()
 

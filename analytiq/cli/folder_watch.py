@@ -1,7 +1,7 @@
-"""`analytiq ingest --watch`: passes over directories as their files change.
+"""`analytiq ingest --watch`: repeated passes over directories as their files change.
 
-It looks at names, sizes and times instead of asking the system for events: that works on network shares and in
-containers as well, needs no library, and 10,000 files take some tens of milliseconds.
+Polls names, sizes and times instead of the system's events: that works on network shares and in
+containers too, needs no library, and takes some tens of milliseconds for 10,000 files.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ State = dict[Path, tuple[int, int]]
 
 
 def follow(ingestion: Ingestion, find: Callable[[], Found], ingested: State) -> None:
-    """Ingest what changes after the state that was ingested, until interrupted; a pass that fails is repeated."""
+    """Ingest changes since the ingested state until interrupted; a failed pass is repeated."""
     note("Watching for changes; Ctrl-C ends it.")
     before = ingested
     while True:
@@ -42,7 +42,7 @@ def follow(ingestion: Ingestion, find: Callable[[], Found], ingested: State) -> 
 
 
 def state_of(found: Found) -> State:
-    """Return the sizes and times of all files that are there."""
+    """Return the sizes and times of all existing files."""
     state: State = {}
     for file in found.files:
         with contextlib.suppress(OSError):

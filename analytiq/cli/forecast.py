@@ -1,4 +1,4 @@
-"""`analytiq forecast`: what a knowledge base would cost, before it is made."""
+"""`analytiq forecast`: the cost of a planned knowledge base."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -28,7 +28,7 @@ def forecast(
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Show what a knowledge base would cost, before it is made."""
+    """Show what a knowledge base would cost before you create it."""
     with api_client(data_dir) as client:
         print_forecast(client, tag, chunker=chunker, chunk_size=chunk_size, chunk_overlap=chunk_overlap, model=model)
 
@@ -42,7 +42,7 @@ def print_forecast(
     chunk_overlap: int | None,
     model: str | None,
 ) -> None:
-    """Print what indexing the documents with any of the tags would need now.
+    """Print the present cost of indexing the documents with any of the tags.
 
     Raises:
         NotFoundError: there is no such tag.

@@ -49,9 +49,9 @@ def ingest(
     wait: Annotated[bool, typer.Option(help="Wait until the documents are searchable.")] = True,
     data_dir: DataDir = None,
 ) -> None:
-    """Upload files, and wait until they can be found. Exit code 1 if any failed.
+    """Upload files, and wait until they are searchable. Exit code 1 if any failed.
 
-    A directory that is ingested again sends only what is new or changed; documents are named by their paths in it.
+    Ingesting a directory again sends only new and changed files; documents are named by their paths in it.
     """
     with errors_as_sentences():
         choice = Choice(tuple(include or ()), tuple(exclude or ()))

@@ -1,4 +1,4 @@
-"""Progress of an ingestion: bars on a terminal, and a line now and then elsewhere."""
+"""Progress of an ingestion: bars on a terminal, occasional lines elsewhere."""
 
 import time
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progres
 from analytiq.cli.console import messages, output
 
 LINE_SECONDS = 10.0
-"""Between two lines where the output is no terminal, unless a tenth of all is done earlier."""
+"""Seconds between two lines if the output is not a terminal, unless another tenth is done earlier."""
 
 
 class UploadProgress:
-    """Bytes that were sent, and a line for each file."""
+    """Bytes sent, and a line for each file."""
 
     def __init__(self, files: Sequence[Path]) -> None:
         columns = (TextColumn("Uploading"), BarColumn(), DownloadColumn())
@@ -34,14 +34,14 @@ class UploadProgress:
         self._progress.advance(self._task, count)
 
     def show(self, path: Path, outcome: str, name: str, remark: str | None) -> None:
-        """Say what became of a file."""
+        """Print the outcome of a file."""
         style = "red" if outcome == "failed" else "green"
         said = f": {escape(remark)}" if remark else ""
         self._progress.console.print(f"[{style}]{name}[/]  {escape(str(path))}{said}")
 
 
 class WaitProgress:
-    """Documents that are done, of all that are waited for."""
+    """Finished documents, of all those awaited."""
 
     def __init__(self, total: int) -> None:
         columns = (TextColumn("Extracted and indexed"), BarColumn(), MofNCompleteColumn())
@@ -60,12 +60,12 @@ class WaitProgress:
         self._progress.stop()
 
     def advance(self) -> None:
-        """Count a document that is done."""
+        """Count a finished document."""
         self._done += 1
         self._progress.advance(self._task)
 
     def tell(self) -> None:
-        """Say how far it is, where there is no bar: after each tenth, and after some seconds."""
+        """Print the progress if there is no bar: after each tenth, and after some seconds."""
         if output.is_terminal or self._done == self._total:
             return
         is_tenth = self._done - self._told_done >= max(1, self._total // 10) and self._total > 1

@@ -1,4 +1,4 @@
-"""`analytiq ingest`: files into the platform, and the wait until they can be found."""
+"""`analytiq ingest`: uploads files, and waits until they are searchable."""
 
 import threading
 from collections import Counter
@@ -20,7 +20,7 @@ from analytiq.errors import AnalytiqError
 PARALLEL_UPLOADS = 4
 WAIT_SECONDS = 3600.0
 MOST_LISTED = 20
-"""Skipped or vanished files that are named before their number must do."""
+"""Most skipped or vanished files that are named; beyond, only their number is shown."""
 
 OUTCOMES = {
     "created": "created",
@@ -38,7 +38,7 @@ class Wishes:
     metadata: dict[str, JsonValue] | None = None
     knowledge_base: KnowledgeBase | None = None
     on_duplicate: DuplicatePolicy | None = None
-    """None: the next version of a document for files of directories, and a document of its own for other files."""
+    """None: replace documents for files of directories, and create documents for other files."""
     is_named: bool = False
     """See `compare`."""
     deletes: bool = False
@@ -67,12 +67,12 @@ class Outcome:
 
 
 class StoppedError(Exception):
-    """A person has stopped the command while a file was being sent."""
+    """The user has stopped the command while a file was being sent."""
 
 
 @dataclass(slots=True)
 class Ingestion:
-    """One pass over the files; `stop` may be called at any time, from another thread too."""
+    """One pass over the files; `stop` may be called at any time, from any thread."""
 
     client: Client
     wishes: Wishes
@@ -82,7 +82,7 @@ class Ingestion:
     is_stopped: threading.Event = field(default_factory=threading.Event)
 
     def run(self, found: Found) -> bool:
-        """Send what is new or changed, add what is missing, and wait; returns whether all went well."""
+        """Send new and changed files, apply tags and metadata, and wait; return True if all succeeded."""
         self.outcomes.clear()
         comparison = self._compare(found)
         self._send(comparison)
@@ -101,7 +101,7 @@ class Ingestion:
         return not unfound and not refused and all(outcome.document_id for outcome in self.outcomes)
 
     def stop(self) -> str:
-        """End what is under way; returns what goes on without the command."""
+        """Stop the work in progress; return a description of the work that continues on the server."""
         self.is_stopped.set()
         there = sum(outcome.document_id is not None for outcome in self.outcomes)
         if not there:
@@ -147,7 +147,7 @@ class Ingestion:
                     raise
 
     def _refused(self, file: FoundFile, names: Counter[str]) -> Outcome | None:
-        """Documents are known by their name: two files of one name would replace each other, in any order."""
+        """Refuse a file whose name another file of this run has: they would replace each other, in any order."""
         if self.wishes.policy_of(file) is DuplicatePolicy.REPLACE and names[file.document_name] > 1:
             remark = "another of these files has the same name, and would replace this one"
             return Outcome(file.path, "failed", None, remark)
@@ -175,7 +175,7 @@ class Ingestion:
         return Outcome(file.path, uploaded.outcome, uploaded.document_id)
 
     def _add_to(self, document_ids: Sequence[str]) -> bool:
-        """Add tags and metadata to documents that are there already; returns whether one of them was refused."""
+        """Add tags and metadata to existing documents; return True if one of them was refused."""
         wishes = self.wishes
         if not document_ids or not (wishes.tags or wishes.metadata):
             return False
@@ -247,7 +247,7 @@ class Ingestion:
 
 
 def tell_skipped(found: Found) -> None:
-    """Say which files are left out, and why."""
+    """Print the skipped files, with the reasons."""
     for item in found.skipped[:MOST_LISTED]:
         output.print(f"[yellow]skipped[/]  {escape(str(item.path))}: {escape(item.reason)}")
     if len(found.skipped) > MOST_LISTED:

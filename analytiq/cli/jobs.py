@@ -41,7 +41,7 @@ def jobs_list(
     limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of rows.")] = 20,
     data_dir: DataDir = None,
 ) -> None:
-    """List jobs, latest change first. `--state dead` shows those that were given up."""
+    """List jobs, latest change first. `--state dead` shows failed ones."""
     with api_client(data_dir) as client:
         states = [item.value for item in state or []]
         kinds = [kind.value] if kind else []
@@ -50,7 +50,7 @@ def jobs_list(
 
 @app.command("show")
 def jobs_show(job: JobId, data_dir: DataDir = None) -> None:
-    """Show a job: why its last attempt failed, where, and what became of those before."""
+    """Show a job: the cause and place of its last failure, and its earlier attempts."""
     with api_client(data_dir) as client:
         print_one(client, job)
 
@@ -66,7 +66,7 @@ def jobs_replay(
     error: OfError = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Run jobs again that were given up, as if they had never been tried."""
+    """Run failed jobs again, as if they had never been tried."""
     with api_client(data_dir) as client:
         of_kind = kind.value if kind else None
         replay(client, job, is_all=is_all, kind=of_kind, kb=kb, document_id=document, error_code=error)
@@ -86,7 +86,7 @@ def jobs_cancel(
     error: OfError = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Stop jobs that wait or run; they can be replayed."""
+    """Cancel waiting and running jobs; they can be replayed."""
     with api_client(data_dir) as client:
         cancel(
             client,
@@ -102,7 +102,7 @@ def jobs_cancel(
 
 @app.command("count")
 def jobs_count(data_dir: DataDir = None) -> None:
-    """Say how many jobs of each kind wait, run, or were given up, and what made them fail."""
+    """Count waiting, running and failed jobs of each kind, and the errors of failed ones."""
     with api_client(data_dir) as client:
         print_counts(client)
 
@@ -120,7 +120,7 @@ def print_table(
     error_code: str | None,
     limit: int,
 ) -> None:
-    """Print the jobs that fit, latest change first; `kb` is a name or an id."""
+    """Print the matching jobs, latest change first; `kb` is a name or an id."""
     page = client.jobs_page(
         states=states,
         kinds=kinds,
@@ -140,7 +140,7 @@ def print_table(
 
 
 def print_one(client: Client, job_id: str) -> None:
-    """Print a job with all that is known of it."""
+    """Print a job with all details."""
     job = client.job(job_id)
     for name, value in _lines(job):
         output.print(f"{name:<10} {value}", markup=False)
@@ -164,10 +164,10 @@ def replay(
     document_id: str | None,
     error_code: str | None,
 ) -> None:
-    """Run one dead job again, or those that fit, or all.
+    """Run one failed job again, or the matching ones, or all.
 
     Raises:
-        InvalidInputError: not exactly one of these is named.
+        InvalidInputError: not exactly one of these is given.
     """
     is_narrowed = any(item is not None for item in (kind, kb, document_id, error_code))
     if [job_id is not None, is_all, is_narrowed].count(True) != 1:
@@ -196,10 +196,10 @@ def cancel(
     document_id: str | None,
     error_code: str | None,
 ) -> None:
-    """Stop one job, or those that fit, or all but those that delete.
+    """Cancel one job, or the matching ones, or all except deletions.
 
     Raises:
-        InvalidInputError: not exactly one of these is named.
+        InvalidInputError: not exactly one of these is given.
     """
     is_narrowed = any(item is not None for item in (kind, kb, document_id, error_code))
     if [job_id is not None, is_all, is_narrowed].count(True) != 1 or (job_id is not None and state is not None):
@@ -220,7 +220,7 @@ def cancel(
 
 
 def print_counts(client: Client) -> None:
-    """Print how many jobs of each kind there are, and what made jobs be given up."""
+    """Print the number of jobs of each kind, and the errors of failed ones."""
     counts = client.job_counts()
     if not counts.kinds:
         note("Nothing waits, runs, or was given up.")

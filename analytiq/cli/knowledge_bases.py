@@ -1,4 +1,4 @@
-"""Knowledge bases by name: `analytiq kb …`, and for the commands that take one."""
+"""`analytiq kb …`, and knowledge bases by name for other commands."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -32,7 +32,7 @@ def kb_create(
     chunk_overlap: Annotated[int, typer.Option(min=0, max=4096, help="Tokens.")] = 128,
     data_dir: DataDir = None,
 ) -> None:
-    """Make a knowledge base."""
+    """Create a knowledge base."""
     with api_client(data_dir) as client:
         created = client.create_knowledge_base(
             name,
@@ -69,7 +69,7 @@ def choose(client: Client, name_or_id: str | None) -> KnowledgeBase:
     """Return the knowledge base of this name or id, by default the only one.
 
     Raises:
-        NotFoundError: there is no such one, or none at all.
+        NotFoundError: it does not exist, or there is none at all.
         InvalidInputError: none is named, and there are several.
         ConflictError: several have the name.
     """
@@ -96,7 +96,7 @@ def ensure(client: Client, name: str, tags: Sequence[Tag], *, model: str | None 
     """Return the knowledge base of this name and whether it was created, with these tags and this model.
 
     Raises:
-        InvalidInputError: there is one, and documents with these tags would not get into it, or its model is another.
+        InvalidInputError: it exists, but lacks one of the tags or has another model.
     """
     if not tags:
         raise InvalidInputError("--kb needs a --tag: a knowledge base gathers the documents that share a tag with it.")
@@ -125,7 +125,7 @@ def ensure(client: Client, name: str, tags: Sequence[Tag], *, model: str | None 
 
 
 def tell_destination(made: KnowledgeBase) -> None:
-    """Say where the texts of a knowledge base go that was just made."""
+    """Print the recipient of a new knowledge base's texts."""
     if made.texts_go_to is not None:
         note(f"Embedded by {made.texts_go_to.sentence}")
 

@@ -1,4 +1,4 @@
-"""A group whose commands are imported when one of them runs, so that `--help` answers at once."""
+"""A command group that imports a command's module on first use, so that `--help` is fast."""
 
 import importlib
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from typer.main import get_group
 
 
 class UnloadedCommand(TyperCommand):
-    """The name and summary of a command, as the list of commands shows them."""
+    """The name and summary of a command, as shown in the list of commands."""
 
     def __init__(self, name: str, *, module: str, summary: str, is_group: bool) -> None:
         super().__init__(name=name, help=summary)
@@ -48,7 +48,7 @@ class LazyGroup(TyperGroup):
     def resolve_command(
         self, ctx: _click.Context, args: list[str]
     ) -> tuple[str | None, _click.Command | None, list[str]]:
-        """Find the command that the arguments name, and load it."""
+        """Find the command named by the arguments, and load it."""
         name, command, rest = super().resolve_command(ctx, args)
         if isinstance(command, UnloadedCommand):
             command = command.load()

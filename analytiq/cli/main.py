@@ -14,33 +14,36 @@ class Commands(LazyGroup):
     """All commands; a test compares the summaries with those of the commands themselves."""
 
     command_modules: Mapping[str, tuple[str, str]] = {
-        "ingest": ("analytiq.cli.ingest", "Upload files, and wait until they can be found. Exit code 1 if any failed."),
+        "ingest": (
+            "analytiq.cli.ingest",
+            "Upload files, and wait until they are searchable. Exit code 1 if any failed.",
+        ),
         "backup": (
             "analytiq.cli.backup",
-            "Write an archive of an organization, or of everything, while the system runs; or check one.",
+            "Write an archive of an organization, or of everything, while the system runs; or verify one.",
         ),
         "restore": (
             "analytiq.cli.backup",
-            "Bring an archive back, while the system runs. It is read through before anything is changed.",
+            "Restore an archive while the system runs. The archive is verified before anything is changed.",
         ),
         "reconcile": (
             "analytiq.cli.reconcile",
-            "Look for what is not as it should be, now, and have it mended. Exit code 1 if the run failed.",
+            "Check consistency now and repair the findings. Exit code 1 if the run failed.",
         ),
-        "reports": ("analytiq.cli.reconcile", "List the latest runs, and passes that found something; or show one."),
+        "reports": ("analytiq.cli.reconcile", "List the latest runs, and passes with findings; or show one."),
         "up": ("analytiq.cli.up", "Run everything: database, API, workers and reconciler, until Ctrl-C."),
-        "demo": ("analytiq.cli.demo", "Run everything with sample documents, ask three questions, and go on serving."),
+        "demo": ("analytiq.cli.demo", "Run everything with sample documents, ask three questions, and keep serving."),
         "search": ("analytiq.cli.search", "Find passages, with file, page and relevance."),
         "chat": ("analytiq.cli.chat", "Ask questions that a chat model answers from the documents, with citations."),
-        "explain": ("analytiq.cli.search", "Say why a document is found for a question, or why not."),
+        "explain": ("analytiq.cli.search", "Explain why a search finds a document, or why not."),
         "mcp": (
             "analytiq.cli.mcp",
             "Serve the Model Context Protocol on standard input and output, for Claude Desktop, Cursor and others.",
         ),
-        "status": ("analytiq.cli.status", "Show what runs, what it holds, and what it still has to do."),
+        "status": ("analytiq.cli.status", "Show the running processes, the stored data, and the remaining work."),
         "doctor": (
             "analytiq.cli.doctor",
-            "Look for what is wrong on this machine, and say what mends it. Exit code 1 if anything is.",
+            "Check this machine for problems and print their remedies. Exit code 1 if there are any.",
         ),
         "rotate-secret-key": (
             "analytiq.cli.secret_keys",
@@ -52,9 +55,9 @@ class Commands(LazyGroup):
         ),
         "usage": (
             "analytiq.cli.usage",
-            "Show the SPUs that the organization was charged, and those that the cache saved.",
+            "Show the SPUs charged to the organization, and those saved by the cache.",
         ),
-        "forecast": ("analytiq.cli.forecast", "Show what a knowledge base would cost, before it is made."),
+        "forecast": ("analytiq.cli.forecast", "Show what a knowledge base would cost before you create it."),
     }
     group_modules: Mapping[str, tuple[str, str]] = {
         "token": ("analytiq.cli.tokens", "Manage access tokens."),

@@ -41,12 +41,12 @@ def run_mcp(settings: Settings, data_dir: Path | None, folders: Sequence[Path]) 
     """Serve the tools until standard input ends. Logs go to standard error: standard output is the protocol's.
 
     Args:
-        settings: of the environment.
-        data_dir: of the platform; None for the environment's or the default one.
-        folders: whose files the model may have uploaded.
+        settings: read from the environment.
+        data_dir: the platform's; None for the environment's or the default one.
+        folders: directories from which the model may upload files.
 
     Raises:
-        InvalidInputError: a folder is none.
+        InvalidInputError: a folder does not exist.
     """
     for folder in folders:
         if not folder.is_dir():

@@ -16,7 +16,7 @@ app = typer.Typer(help="Manage the declared types of documents' metadata.", no_a
 
 @app.command("list")
 def list_fields(data_dir: DataDir = None) -> None:
-    """List the fields whose type is declared."""
+    """List the declared fields."""
     with api_client(data_dir) as client:
         fields = client.metadata_fields()
         if not fields:
@@ -34,7 +34,7 @@ def declare(
     ] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Declare fields beside those that are declared already, or with another type than before."""
+    """Declare further fields, or change the types of declared ones."""
     with api_client(data_dir) as client:
         added = dict(_declared(item) for item in field)
         _put(client, {**client.metadata_fields(), **added}, MisfitPolicy.REMOVE if removes_misfits else None)
@@ -44,7 +44,7 @@ def declare(
 def drop(
     *, name: Annotated[list[str], typer.Argument(help="Name from `fields list`.")], data_dir: DataDir = None
 ) -> None:
-    """Declare fields no longer; the documents' values stay, and may be anything from now on."""
+    """Remove declarations of fields; the documents' values stay, and may be of any type from now on."""
     with api_client(data_dir) as client:
         fields = client.metadata_fields()
         if unknown := [each for each in name if each not in fields]:

@@ -1,4 +1,4 @@
-"""`--metadata KEY=VALUE` of commands."""
+"""The option `--metadata KEY=VALUE`."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ def read_metadata(given: Sequence[str]) -> dict[str, JsonValue] | None:
     """Read metadata: numbers, true, false, null, lists and objects as JSON, all else as text; None for none.
 
     Raises:
-        InvalidInputError: there is no `=`, or a key comes twice.
+        InvalidInputError: there is no `=`, or a key is repeated.
     """
     values: dict[str, JsonValue] = {}
     for item in given:

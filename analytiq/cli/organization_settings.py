@@ -29,7 +29,7 @@ def ocr_languages(
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Read pictures of text in these languages, from the next extraction on."""
+    """Set the OCR languages, from the next extraction on."""
     with api_client(data_dir) as client:
         _print(client.set_ocr_languages(languages or None))
 
@@ -45,7 +45,7 @@ def rate_limits(
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Let less through in a minute than the server would; what is left out stays."""
+    """Set limits per minute below the server's; omitted ones stay."""
     with api_client(data_dir) as client:
         wanted = changed_limits(
             client.settings().rate_limits,
@@ -100,7 +100,7 @@ def changed_limits(
     """Return the limits after a change; None keeps a limit, 0 removes it.
 
     Raises:
-        InvalidInputError: nothing is to change, or a limit of documents is asked for a model.
+        InvalidInputError: no change is given, or a limit of documents is given for a model.
     """
     if requests_per_minute is None and tokens_per_minute is None and documents_per_minute is None:
         raise InvalidInputError(

@@ -1,4 +1,4 @@
-"""A passage as a terminal shows it: the sentence that matches is marked, and every cut is shown."""
+"""A passage on a terminal: its best sentence is marked, and every cut is shown."""
 
 import re
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ WORD_STYLE = "underline"
 CUT = "…"
 
 MAX_CHARACTERS = 700
-"""Of a passage, about nine lines of a terminal. The matching sentence with what stands around it is shown."""
+"""Longest excerpt, about nine lines of a terminal: the best sentence with its context."""
 
 Span = tuple[int, int]
 
 _CONTROLS = {code: " " for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
-"""A document's text must not move the cursor or colour the terminal."""
+"""Control characters: a document's text must not move the cursor or colour the terminal."""
 _SENTENCE = re.compile(r".+?(?:[.!?](?=\s)|[。！？]|\n\s*\n|\Z)", re.DOTALL)
 _COMPLETE = re.compile(r"[.!?:;。！？\"'”’)\]|]\Z")
 
@@ -37,7 +37,7 @@ def render_passage(content: str, highlights: Sequence[Span], *, begins_document:
 
     Args:
         content: the passage's text.
-        highlights: [start, end) in `content` of words that the query has, in order.
+        highlights: [start, end) in `content` of words that the query contains, in order.
         begins_document: whether the passage stands at the very beginning of its document.
     """
     excerpt = choose_excerpt(content, highlights, begins_document=begins_document)
@@ -52,7 +52,7 @@ def render_passage(content: str, highlights: Sequence[Span], *, begins_document:
 
 
 def choose_excerpt(content: str, highlights: Sequence[Span], *, begins_document: bool) -> Excerpt:
-    """Choose what is shown of a passage: whole sentences around the best one, at most `MAX_CHARACTERS` if possible."""
+    """Choose the excerpt of a passage: whole sentences around the best one, at most `MAX_CHARACTERS` if possible."""
     sentences = _sentences_of(content)
     if not sentences:
         return Excerpt(0, len(content), None, is_cut_before=False, is_cut_after=False)

@@ -1,4 +1,4 @@
-"""`analytiq providers platform …`: the keys that count for all organizations, in the database itself."""
+"""`analytiq providers platform …`: keys for all organizations, directly in the database."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -27,7 +27,7 @@ app = typer.Typer(
 
 @app.command("list")
 def platform_list(data_dir: DataDir = None) -> None:
-    """List the platform's providers and where their keys come from; no key is shown."""
+    """List the platform's providers and the origin of their keys; no key is shown."""
     with errors_as_sentences():
         print_table(read_settings(), data_dir)
 
@@ -58,7 +58,7 @@ MINUTE = "%Y-%m-%d %H:%M UTC"
 
 
 def print_table(settings: Settings, data_dir: Path | None) -> None:
-    """Print the providers that the platform has a key for; no key is shown."""
+    """Print the providers with a platform key; no key is shown."""
     providers = _on_keys(settings, data_dir, lambda keys: keys.all())
     if not providers:
         note("The platform has no key for any provider.")
@@ -73,14 +73,14 @@ def print_table(settings: Settings, data_dir: Path | None) -> None:
 def put(
     settings: Settings, data_dir: Path | None, litellm_provider: str, *, api_key: SecretStr, api_base: str | None
 ) -> None:
-    """Store or replace the platform's key; it counts for the next call of every process."""
+    """Store or replace the platform's key, for the next call of every process."""
     _on_keys(settings, data_dir, lambda keys: keys.put(litellm_provider, api_key=api_key, api_base=api_base))
     note(f"The platform's key of {litellm_provider} is stored, encrypted; it counts from now on.")
     note("What waits for it goes on within minutes, at the reconciler's next pass.")
 
 
 def delete(settings: Settings, data_dir: Path | None, litellm_provider: str) -> None:
-    """Forget the platform's key."""
+    """Delete the platform's key."""
     _on_keys(settings, data_dir, lambda keys: keys.delete(litellm_provider))
     note(f"The platform's key of {litellm_provider} is removed.")
     if litellm_provider in provider_keys_from_environment():

@@ -1,4 +1,4 @@
-"""Prompts by name, and what `analytiq prompt …` prints."""
+"""`analytiq prompt …`: prompts, their runs and results."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ def prompt_create(
     ] = True,
     data_dir: DataDir = None,
 ) -> None:
-    """Make a prompt, or a further version of the one with this name; prints its id."""
+    """Create a prompt, or a further version of the one with this name; print its id."""
     with api_client(data_dir) as client:
         wanted = Wanted(
             text=task_of(text, file),
@@ -98,7 +98,7 @@ def prompt_runs(
 def prompt_show(
     run: Annotated[str, typer.Argument(metavar="RUN", help="Id from `prompt runs`.")], data_dir: DataDir = None
 ) -> None:
-    """Show a run step by step: what the model said, what it searched for, and the passages that it saw."""
+    """Show a run step by step: the model's words, its searches, and the passages found."""
     with api_client(data_dir) as client:
         print_steps(client, run)
 
@@ -107,7 +107,7 @@ def prompt_show(
 def prompt_cancel(
     run: Annotated[str, typer.Argument(metavar="RUN", help="Id from `prompt runs`.")], data_dir: DataDir = None
 ) -> None:
-    """Stop a run."""
+    """Cancel a run."""
     with api_client(data_dir) as client:
         client.cancel_prompt_run(run)
         note("The run is cancelled; nothing more is asked for it.")
@@ -148,14 +148,14 @@ def prompt_models(
     search: Annotated[str | None, typer.Argument(metavar="PART-OF-NAME")] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """List the chat models that can be asked, with what they can do and cost."""
+    """List the available chat models with their abilities and prices."""
     with api_client(data_dir) as client:
         print_models(client, search)
 
 
 MINUTE = "%Y-%m-%d %H:%M UTC"
 SHOWN_CHARACTERS = 400
-"""Of a passage or of what a model says between its searches; `--json` of the API has all."""
+"""Characters shown of a passage or of a model's words between its searches; the API's `--json` has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ def choose(client: Client, name_or_id: str) -> Prompt:
 
 
 def put(client: Client, name: str, wanted: Wanted, *, runs_on_existing: bool) -> Prompt:
-    """Make the prompt, or a further version of the one that has the name."""
+    """Create the prompt, or a further version of the one with the name."""
     present = _named(client, name)
     settings: dict[str, JsonValue] = {key: value for key, value in wanted.settings.items() if value is not None}
     if present is None:
@@ -254,7 +254,7 @@ def run(
     version: int | None,
     waits: bool,
 ) -> bool:
-    """Ask for the runs, wait, and print each answer on a line of its own; whether all went well."""
+    """Request the runs, wait, and print each answer on its own line; return True if all succeeded."""
     runs = client.run_prompt(prompt.prompt_id, document_ids=document_ids, text=text, version=version)
     if not waits:
         for started in runs:
@@ -310,7 +310,7 @@ def export(client: Client, prompt: Prompt, *, is_csv: bool, version: int | None,
 
 
 def print_models(client: Client, name_search: str | None) -> None:
-    """Print the chat models that can be asked."""
+    """Print the available chat models."""
     found = list(client.models(kind="chat", name_search=name_search))
     if not found:
         note("No chat model can be asked: `analytiq providers put` stores a provider's key.")

@@ -38,7 +38,7 @@ NoKey = Annotated[bool, typer.Option("--no-key", help="Store no key, for a serve
 
 @app.command("list")
 def providers_list(data_dir: DataDir = None) -> None:
-    """List the providers that there is a key for; no key is shown."""
+    """List the providers with a key; no key is shown."""
     with api_client(data_dir) as client:
         print_table(client)
 
@@ -53,14 +53,14 @@ def providers_put(
     no_key: NoKey = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Store a key of the organization's own, typed when asked or piped in."""
+    """Store the organization's own key, typed when asked or piped in."""
     with api_client(data_dir) as client:
         put(client, provider, api_base, has_key=not no_key)
 
 
 @app.command("delete")
 def providers_delete(provider: ProviderName, data_dir: DataDir = None) -> None:
-    """Forget the organization's own key."""
+    """Delete the organization's own key."""
     with api_client(data_dir) as client:
         delete(client, provider)
 
@@ -73,7 +73,7 @@ def providers_test(
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Make one call with the key, and say what happened. Exit code 1 where it does not work."""
+    """Make one call with the key, and print the outcome. Exit code 1 if it fails."""
     with api_client(data_dir) as client:
         is_working = test(client, provider, model)
     raise typer.Exit(0 if is_working else 1)
@@ -83,7 +83,7 @@ MINUTE = "%Y-%m-%d %H:%M UTC"
 
 
 def print_table(client: Client) -> None:
-    """Print the providers that there is a key for."""
+    """Print the providers with a key."""
     providers = client.llm_providers().items
     if not providers:
         note("There is no key for any provider: the local model needs none. `analytiq providers put` stores one.")
@@ -92,7 +92,7 @@ def print_table(client: Client) -> None:
 
 
 def put(client: Client, litellm_provider: str, api_base: str | None, *, has_key: bool = True) -> None:
-    """Ask for a key, or read it from what is piped in, and store it."""
+    """Prompt for a key, or read it from a pipe, and store it."""
     stored = client.put_llm_provider(
         litellm_provider, key_from_user(litellm_provider, api_base, has_key=has_key), api_base=api_base
     )
@@ -101,13 +101,13 @@ def put(client: Client, litellm_provider: str, api_base: str | None, *, has_key:
 
 
 def delete(client: Client, litellm_provider: str) -> None:
-    """Forget the organization's own key."""
+    """Delete the organization's own key."""
     client.delete_llm_provider(litellm_provider)
     note(f"The organization's own key of {litellm_provider} is forgotten.")
 
 
 def test(client: Client, litellm_provider: str, model: str | None) -> bool:
-    """Try the key, and say what happened; whether it works."""
+    """Test the key and print the outcome; return True if it works."""
     result = client.test_llm_provider(litellm_provider, model=model)
     if result.is_working:
         note(f"It works. {result.detail} It took {result.milliseconds} ms.")
@@ -117,10 +117,10 @@ def test(client: Client, litellm_provider: str, model: str | None) -> bool:
 
 
 def key_from_user(litellm_provider: str, api_base: str | None, *, has_key: bool) -> SecretStr:
-    """Read the key that a person types, or that is piped in.
+    """Read a key that is typed or piped in.
 
     Raises:
-        InvalidInputError: there is none, or --no-key is given without an address.
+        InvalidInputError: it is empty, or --no-key is given without an address.
     """
     if not has_key:
         if api_base is None:

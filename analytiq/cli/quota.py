@@ -24,7 +24,7 @@ OfOrganization = Annotated[
 
 @app.command("show")
 def quota_show(organization: OfOrganization = None, data_dir: DataDir = None) -> None:
-    """Show an organization's quota, and what of it is used."""
+    """Show an organization's SPU quota and usage."""
     with errors_as_sentences():
         show_quota(read_settings(), data_dir, organization)
 
@@ -35,7 +35,7 @@ def quota_set(
     organization: OfOrganization = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Let an organization use so many SPUs in all; what waits for them goes on within seconds."""
+    """Set an organization's quota of SPUs in all; waiting work resumes within seconds."""
     with errors_as_sentences():
         set_quota(read_settings(), data_dir, organization, spus)
 
@@ -46,14 +46,14 @@ def quota_add(
     organization: OfOrganization = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Raise an organization's quota; what waits for SPUs goes on within seconds."""
+    """Raise an organization's quota; waiting work resumes within seconds."""
     with errors_as_sentences():
         top_up(read_settings(), data_dir, organization, spus)
 
 
 @app.command("lift")
 def quota_lift(organization: OfOrganization = None, data_dir: DataDir = None) -> None:
-    """Let an organization use as many SPUs as it wants."""
+    """Remove an organization's quota of SPUs."""
     with errors_as_sentences():
         set_quota(read_settings(), data_dir, organization, None)
 

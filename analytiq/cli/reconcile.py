@@ -1,4 +1,4 @@
-"""`analytiq reconcile` and `analytiq reports`: what is not as it should be, and what was mended."""
+"""`analytiq reconcile` and `analytiq reports`: consistency checks, their findings and repairs."""
 
 from typing import Annotated
 
@@ -33,7 +33,7 @@ def reconcile(
     waits: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the end of the run.")] = True,
     data_dir: DataDir = None,
 ) -> None:
-    """Look for what is not as it should be, now, and have it mended. Exit code 1 if the run failed."""
+    """Check consistency now and repair the findings. Exit code 1 if the run failed."""
     from analytiq.cli import reconcile_everything
 
     if is_everything:
@@ -57,7 +57,7 @@ def reports(
     limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of rows.")] = 20,
     data_dir: DataDir = None,
 ) -> None:
-    """List the latest runs, and passes that found something; or show one."""
+    """List the latest runs, and passes with findings; or show one."""
     from analytiq.cli import reconcile_everything
 
     if is_everything:
@@ -78,7 +78,7 @@ SECOND = "%Y-%m-%d %H:%M:%S UTC"
 
 
 def run(client: Client, kb: str | None, *, is_full: bool, is_dry: bool, rebuilds_cache: bool, waits: bool) -> bool:
-    """Have the organization, or a knowledge base (its name or id), looked at; False where that failed."""
+    """Check the organization, or a knowledge base (by name or id); return False if the run failed."""
     kb_id = None if kb is None else knowledge_bases.choose(client, kb).kb_id
     depth = "full" if is_full else "quick"
     asked = client.reconcile(kb_id=kb_id, depth=depth, dry_run=is_dry, rebuild_cache=rebuilds_cache)
@@ -102,12 +102,12 @@ def print_table(client: Client, limit: int) -> None:
 
 
 def print_one(client: Client, run_id: str) -> None:
-    """Print a run with what it found."""
+    """Print a run with its findings."""
     print_report(client.reconcile_report(run_id))
 
 
 def print_report(report: ReconcileReport) -> None:
-    """Print what a run found, by name, and what becomes of it."""
+    """Print the findings of a run by name, with their repairs."""
     if report.drift:
         print_rows(("what", "knowledge base", "document", "detail"), [_line(item) for item in report.drift])
     for kind, count in report.more.items():

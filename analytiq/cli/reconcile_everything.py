@@ -1,4 +1,4 @@
-"""`analytiq reconcile --everything` and `analytiq reports --everything`: of all organizations, for operators.
+"""`analytiq reconcile --everything` and `analytiq reports --everything`: all organizations, for operators.
 
 Directly in the database: no token opens more than one organization.
 """
@@ -21,7 +21,7 @@ LOOK_SECONDS = 0.5
 def run(
     settings: Settings, data_dir: Path | None, *, is_full: bool, is_dry: bool, rebuilds_cache: bool, waits: bool
 ) -> bool:
-    """Have everything looked at; False where that failed."""
+    """Check all organizations; return False if the run failed."""
 
     async def ask(connection: MongoConnection) -> ReconciliationRun:
         requests = _requests(connection, settings)
@@ -44,7 +44,7 @@ def run(
 
 
 def print_table(settings: Settings, data_dir: Path | None, limit: int) -> None:
-    """Print the latest runs over everything: passes of the reconciler, and what operators have asked for."""
+    """Print the latest runs over everything: passes of the reconciler, and operators' requests."""
 
     async def read(connection: MongoConnection) -> tuple[list[ReconciliationRun], int]:
         return await _requests(connection, settings).page(None, skip=0, limit=limit)
@@ -59,7 +59,7 @@ def print_table(settings: Settings, data_dir: Path | None, limit: int) -> None:
 
 
 def print_one(settings: Settings, data_dir: Path | None, run_id: str) -> None:
-    """Print a run over everything with what it found."""
+    """Print a run over everything with its findings."""
 
     async def read(connection: MongoConnection) -> ReconciliationRun:
         return await _requests(connection, settings).get(None, run_id)

@@ -20,7 +20,7 @@ app = typer.Typer()
 
 
 class SearchMode(StrEnum):
-    """By what passages are found."""
+    """The retrievers that find passages."""
 
     HYBRID = "hybrid"
     VECTOR = "vector"
@@ -57,7 +57,7 @@ def explain(
     as_json: Annotated[bool, typer.Option("--json", help="Print the API's response.")] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Say why a document is found for a question, or why not."""
+    """Explain why a search finds a document, or why not."""
     with api_client(data_dir) as client:
         run_explain(client, query, document, kb=kb, mode=mode, as_json=as_json)
 
@@ -72,16 +72,16 @@ def run_search(
     mode: str | None,
     as_json: bool,
 ) -> None:
-    """Print the passages that a knowledge base has for a query.
+    """Print the passages found in a knowledge base.
 
     Args:
-        client: of the organization.
-        query: what is asked.
-        kb: name or id; None where there is only one.
-        top_k: how many passages.
-        documents: names of documents to search in; all, where there is none.
-        mode: by what to find; None for the default.
-        as_json: print what the API answers.
+        client: the organization's client.
+        query: the question.
+        kb: name or id; None for the only one.
+        top_k: the number of passages.
+        documents: names of documents to search in; empty for all.
+        mode: the retrievers; None for the default.
+        as_json: print the API's answer.
     """
     knowledge_base = knowledge_bases.choose(client, kb)
     ids = [document_id for name in documents for document_id in _ids_of(client, name)] if documents else None
@@ -102,7 +102,7 @@ def run_search(
 
 
 def run_explain(client: Client, query: str, document: str, *, kb: str | None, mode: str | None, as_json: bool) -> None:
-    """Print the stages that a document passes on its way to being found, and the one where it fails."""
+    """Print the stages of a document in a search, up to the one where it fails."""
     knowledge_base = knowledge_bases.choose(client, kb)
     for document_id in _ids_of(client, document, may_be_id=True):
         explanation = client.explain(knowledge_base.kb_id, query, document_id, mode=mode)
@@ -122,7 +122,7 @@ def run_explain(client: Client, query: str, document: str, *, kb: str | None, mo
 
 
 def print_passage(passage: Passage, *, heading: str) -> None:
-    """Print a passage with where it stands."""
+    """Print a passage with its source."""
     place = f"[bold]{escape(passage.source)}[/], {pages_of(passage)}"
     kind = f"relevance {passage.relevance:.2f}" if passage.is_matched else "beside a match"
     output.print(f"{heading} {place}   [dim]{kind}[/]")
@@ -131,7 +131,7 @@ def print_passage(passage: Passage, *, heading: str) -> None:
 
 
 def pages_of(passage: Passage) -> str:
-    """Its page, or its pages."""
+    """Return the page or pages of a passage."""
     first, last = passage.first_page, passage.last_page
     return f"page {first}" if first == last else f"pages {first}–{last}"
 

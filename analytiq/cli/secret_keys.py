@@ -31,10 +31,10 @@ def secret_key() -> None:
 
 
 def rotate(settings: Settings, data_dir: Path | None) -> bool:
-    """Rotate, and say what became of it; False where something could not be read with any key.
+    """Rotate, and print the outcome; return False if a secret is unreadable with every key.
 
     Raises:
-        InvalidInputError: a key in the environment is none.
+        InvalidInputError: a key in the environment is invalid.
         AnalytiqError: the database cannot be reached.
     """
     if settings.secret_key is not None:

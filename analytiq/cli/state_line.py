@@ -1,4 +1,4 @@
-"""The line at the foot of a terminal that says what the platform is doing."""
+"""The line at the foot of a terminal that shows the platform's activity."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ REFRESH_SECONDS = 5.0
 
 
 async def show_state(connection: ConnectionFile) -> None:
-    """Keep the line up to date until cancelled; do nothing where no person watches a terminal."""
+    """Keep the line up to date until cancelled; do nothing without a terminal."""
     if not messages.is_terminal:
         await asyncio.Event().wait()
     token = connection.token.get_secret_value()

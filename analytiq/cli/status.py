@@ -18,7 +18,7 @@ app = typer.Typer()
 
 @app.command()
 def status(data_dir: DataDir = None) -> None:
-    """Show what runs, what it holds, and what it still has to do."""
+    """Show the running processes, the stored data, and the remaining work."""
     with errors_as_sentences():
         print_status(read_settings(), data_dir)
 
@@ -29,7 +29,7 @@ MEBIBYTE = 1024 * 1024
 
 
 def print_status(settings: Settings, data_dir: Path | None) -> None:
-    """Print what runs, what it holds, and what it has to do.
+    """Print the running processes, the stored data, and the remaining work.
 
     Raises:
         UnreachableError: no API answers.
@@ -50,7 +50,7 @@ def print_status(settings: Settings, data_dir: Path | None) -> None:
 
 
 def _print_processes(data_dir: Path, url: str) -> None:
-    """Those on this machine, where the platform of the data directory is the one that answered."""
+    """Print the processes on this machine, if the data directory's platform has answered."""
     holder = holder_of(data_dir)
     if holder is None or holder.url != url:
         return
@@ -67,7 +67,7 @@ def _print_documents(client: Client) -> None:
 
 
 def _print_jobs(settings: Settings, data_dir: Path | None, organization_id: str) -> None:
-    """Left out where the database cannot be reached from here: the API does not tell."""
+    """Print the jobs, unless the database is unreachable from here: the API does not count them."""
     # Imported here: the database's driver would delay every other line.
     from analytiq.standalone.local_database import address_of_database, count_jobs
 

@@ -1,6 +1,6 @@
 """`analytiq storage …`: quotas of storage.
 
-Set directly in the database: whoever opens an organization with a token must not raise its quota with it.
+Set directly in the database: a token of an organization must not raise its quota.
 """
 
 from collections.abc import Awaitable, Callable
@@ -33,7 +33,7 @@ OfOrganization = Annotated[
 
 @app.command("show")
 def storage_show(organization: OfOrganization = None, data_dir: DataDir = None) -> None:
-    """Show an organization's quota, and what of it is used."""
+    """Show an organization's storage quota and usage."""
     with errors_as_sentences():
         show(read_settings(), data_dir, organization)
 
@@ -49,21 +49,21 @@ def storage_set(
     organization: OfOrganization = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Let an organization store so much; what is left out stays. What is stored already stays, too."""
+    """Set an organization's storage quota; omitted limits stay. Stored documents stay, too."""
     with errors_as_sentences():
         change(read_settings(), data_dir, organization, size=size, documents=documents)
 
 
 @app.command("lift")
 def storage_lift(organization: OfOrganization = None, data_dir: DataDir = None) -> None:
-    """Let an organization store as much as it wants."""
+    """Remove an organization's storage quota."""
     with errors_as_sentences():
         change(read_settings(), data_dir, organization, size="none", documents="none")
 
 
 @app.command("recount")
 def storage_recount(organization: OfOrganization = None, data_dir: DataDir = None) -> None:
-    """Count anew what an organization uses, as the reconciler does once a day."""
+    """Recount an organization's usage, as the reconciler does once a day."""
     with errors_as_sentences():
         recount(read_settings(), data_dir, organization)
 
@@ -75,7 +75,7 @@ _BYTES = TypeAdapter(ByteSize)
 
 
 def show(settings: Settings, data_dir: Path | None, organization_id: str | None) -> None:
-    """Print an organization's quota and use."""
+    """Print an organization's quota and usage."""
     _print(_on_account(settings, data_dir, organization_id, lambda storage, found: storage.account(found)))
 
 
@@ -104,10 +104,10 @@ def recount(settings: Settings, data_dir: Path | None, organization_id: str | No
 
 
 def parsed_bytes(text: str | None) -> int | None:
-    """`10GB`, `512MiB`, `1000`; None for none.
+    """Parse `10GB`, `512MiB` or `1000`; return None for `none`.
 
     Raises:
-        InvalidInputError: it is no size.
+        InvalidInputError: it is not a size.
     """
     if text is None or text == NO_QUOTA:
         return None
@@ -126,7 +126,7 @@ def parsed_documents(text: str | None) -> int | None:
     """Parse a number; None for `none`.
 
     Raises:
-        InvalidInputError: it is no number.
+        InvalidInputError: it is not a number.
     """
     if text is None or text == NO_QUOTA:
         return None

@@ -32,7 +32,7 @@ def token_create(
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Make an access token, and show its secret this once."""
+    """Create an access token, and show its secret only now."""
     with errors_as_sentences():
         if in_database:
             create_in_database(read_settings(), data_dir, name, scope, organization)
@@ -51,7 +51,7 @@ def token_list(data_dir: DataDir = None) -> None:
 def token_revoke(
     token_id: Annotated[str, typer.Argument(help="Id from `token list`.")], data_dir: DataDir = None
 ) -> None:
-    """Close an access token for good."""
+    """Revoke an access token for good."""
     with errors_as_sentences():
         revoke(read_settings(), data_dir, token_id)
 
@@ -68,7 +68,7 @@ def token_take_over(
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Become the maker of an access token, so that it no longer ends with whoever made it."""
+    """Become the maker of an access token, so that it no longer ends with its former maker."""
     with errors_as_sentences():
         if in_database:
             take_over_in_database(read_settings(), data_dir, token_id, organization)
@@ -80,7 +80,7 @@ MINUTE = "%Y-%m-%d %H:%M UTC"
 
 
 def create(settings: Settings, data_dir: Path | None, name: str, scope: TokenScope) -> None:
-    """Make a token with the present one, and print its secret."""
+    """Create a token with the present one, and print its secret."""
     with connect_to_api(settings, data_dir) as client:
         issued = client.create_token(name, scope=scope.value)
     _print_new(issued.token_id, issued.token)
@@ -89,7 +89,7 @@ def create(settings: Settings, data_dir: Path | None, name: str, scope: TokenSco
 def create_in_database(
     settings: Settings, data_dir: Path | None, name: str, scope: TokenScope, organization_id: str | None
 ) -> None:
-    """Make a token directly in the database, for those who have lost theirs.
+    """Create a token directly in the database, for users who have lost theirs.
 
     Raises:
         NotFoundError: no database is known, or it has no such organization.
@@ -110,7 +110,7 @@ def print_table(settings: Settings, data_dir: Path | None) -> None:
 
 
 def revoke(settings: Settings, data_dir: Path | None, token_id: str) -> None:
-    """Close a token for good."""
+    """Revoke a token for good."""
     with connect_to_api(settings, data_dir) as client:
         client.revoke_token(token_id)
     note(f"The token {token_id} opens nothing any more.")

@@ -58,20 +58,20 @@ Result = TypeVar("Result")
 CANCEL_AGAIN_SECONDS = 0.5
 
 Serve = Callable[[Platform, asyncio.Event], Awaitable[Result]]
-"""The work with a running platform, until it should stop. A signal sets the event."""
+"""The work with a running platform, until the event is set, as by a signal."""
 
 
 def run_up(settings: Settings, options: PlatformOptions) -> None:
-    """Start everything, say where it is, and serve until told to stop.
+    """Start everything, print its address, and serve until told to stop.
 
     Raises:
-        AnalytiqError: it cannot be started, or the database ended for good.
+        AnalytiqError: it cannot start, or the database ended for good.
     """
     asyncio.run(run_platform(settings, options, _serve))
 
 
 async def run_platform(settings: Settings, options: PlatformOptions, serve: Serve[Result]) -> Result | None:
-    """Do something with a platform, and stop it in order whatever happens; None where a signal came first."""
+    """Work with a platform, and stop it in order whatever happens; return None if a signal came first."""
     if not settings.debuggable:
         forbid_memory_reads()  # it makes and holds the passwords of all the others
     keep_files_private()
@@ -94,7 +94,7 @@ async def run_platform(settings: Settings, options: PlatformOptions, serve: Serv
 async def _end(task: asyncio.Future[Any]) -> None:
     """Cancel a task until it has ended.
 
-    Once is not enough: a call to the database that completes in the same turn of the event loop swallows it.
+    A single request is not enough: a database call that completes in the same turn of the event loop swallows it.
     """
     while not task.done():
         task.cancel()
@@ -112,7 +112,7 @@ async def _serve(platform: Platform, _: asyncio.Event) -> None:
 
 
 async def serve_until_given_up(platform: Platform, ready: Ready) -> None:
-    """Show the line of state until the platform ends.
+    """Show the state line until the platform ends.
 
     Raises:
         AnalytiqError: the database ended for good.
@@ -125,11 +125,11 @@ async def serve_until_given_up(platform: Platform, ready: Ready) -> None:
 
 
 def announce(ready: Ready, *, has_pages: bool) -> None:
-    """Print the address, the place of the logs and, for a new organization, what opens it.
+    """Print the address, the place of the logs and, for a new organization, its credentials.
 
     Args:
-        ready: the platform as it came up.
-        has_pages: whether the API serves the management UI; without it, a link to sign in would lead nowhere.
+        ready: the started platform.
+        has_pages: True if the API serves the management UI; else a sign-in link would lead nowhere.
     """
     connection, access = ready.connection, ready.access
     if access.is_new_token:
@@ -153,7 +153,7 @@ def announce(ready: Ready, *, has_pages: bool) -> None:
 
 
 def announce_models(ready: Ready) -> None:
-    """Print the default models and whether texts leave the machine for them."""
+    """Print the default models and the recipients of their texts."""
     # Imported once the platform is up: the client takes a moment.
     from analytiq.client import Client
 

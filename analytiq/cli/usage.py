@@ -23,13 +23,13 @@ def usage(
     by_day: Annotated[bool, typer.Option("--by-day", help="Show each day (UTC).")] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Show the SPUs that the organization was charged, and those that the cache saved."""
+    """Show the SPUs charged to the organization, and those saved by the cache."""
     with api_client(data_dir) as client:
         print_usage(client, since=since, until=until, by_day=by_day)
 
 
 def print_usage(client: Client, *, since: datetime | None, until: datetime | None, by_day: bool) -> None:
-    """Print what was charged and what the cache saved, and the quota."""
+    """Print the charged SPUs, the cache's savings, and the quota."""
     usage = client.usage(since=since, until=until, by_day=by_day)
     names = {kb.kb_id: kb.name for kb in client.knowledge_bases()}
     headings = ("day", "knowledge base", "operation", "model", "SPUs", "saved", "unconfirmed")

@@ -1,4 +1,4 @@
-"""`analytiq user …`, by an operator: in the database itself, noted in the audit log."""
+"""`analytiq user …`, for operators: directly in the database, recorded in the audit log."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -49,14 +49,14 @@ def user_invite(
     organization: OfOrganization = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Make a link that makes a person a member, and print it this once."""
+    """Create a link that makes a person a member, and print it only now."""
     with errors_as_sentences():
         invite(read_settings(), data_dir, organization, email=email, role=role)
 
 
 @app.command("reset")
 def user_reset(email: Email, data_dir: DataDir = None) -> None:
-    """Make a link to choose a new password, and print it this once."""
+    """Create a link for choosing a new password, and print it only now."""
     with errors_as_sentences():
         reset(read_settings(), data_dir, email)
 
@@ -94,7 +94,7 @@ MINUTE = "%Y-%m-%d %H:%M UTC"
 
 
 def print_table(settings: Settings, data_dir: Path | None, organization_id: str | None) -> None:
-    """Print who is a member, and as what."""
+    """Print the members with their roles."""
 
     async def read(connection: MongoConnection) -> list[tuple[str, ...]]:
         organization = await organization_of(connection, organization_id)

@@ -1,4 +1,4 @@
-"""`analytiq workers …`, directly on the database: workers belong to the system, not to an organization."""
+"""`analytiq workers …`, directly in the database: workers belong to the system, not to an organization."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +19,7 @@ app = typer.Typer(help="Manage worker processes, directly in the database.", no_
 
 @app.command("list")
 def workers_list(data_dir: DataDir = None) -> None:
-    """List worker processes, and how many jobs each runs."""
+    """List worker processes with their numbers of jobs."""
     with errors_as_sentences():
         print_table(read_settings(), data_dir)
 
@@ -29,14 +29,14 @@ def workers_set(
     concurrency: Annotated[int, typer.Argument(min=1, max=256, help="Concurrent jobs of each worker.")],
     data_dir: DataDir = None,
 ) -> None:
-    """Let each worker run so many jobs at once, from now on and after restarts."""
+    """Set the number of concurrent jobs of each worker, from now on and after restarts."""
     with errors_as_sentences():
         set_concurrency(read_settings(), data_dir, concurrency)
 
 
 @app.command("reset")
 def workers_reset(data_dir: DataDir = None) -> None:
-    """Let each worker run as many jobs at once as its own settings say."""
+    """Reset each worker's number of concurrent jobs to its own setting."""
     with errors_as_sentences():
         set_concurrency(read_settings(), data_dir, None)
 
@@ -45,7 +45,7 @@ SECOND = "%Y-%m-%d %H:%M:%S UTC"
 
 
 def print_table(settings: Settings, data_dir: Path | None) -> None:
-    """Print the worker processes that are there, and what is set for all of them.
+    """Print the live worker processes, and the common setting.
 
     Raises:
         AnalytiqError: no database is known, or it cannot be reached.

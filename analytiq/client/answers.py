@@ -1,4 +1,4 @@
-"""Base of the API's answers. Unknown fields are kept."""
+"""Base classes of the API's answers. Unknown fields are kept."""
 
 from typing import Generic, TypeVar
 
@@ -8,13 +8,13 @@ Item = TypeVar("Item")
 
 
 class Answer(BaseModel):
-    """One answer, or a part of one: it does not change."""
+    """An immutable answer, or a part of one."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
 class Page(Answer, Generic[Item]):
-    """Some of many; `total_count` is how many there are, or where `total_count_is_at_least`, how many were counted."""
+    """A page of a list; `total_count` is a lower bound if `total_count_is_at_least`."""
 
     items: list[Item]
     total_count: int

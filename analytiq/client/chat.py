@@ -1,4 +1,4 @@
-"""The client's calls about conversations, and what they answer."""
+"""Client calls for conversations, and their answers."""
 
 import json
 import time
@@ -15,7 +15,7 @@ from analytiq.client.errors import UnreachableError
 from analytiq.client.paths import segment
 
 MOST_RECONNECTS = 30
-"""In a row; with the pauses about a minute: an API that was killed is back after ten seconds on a busy machine."""
+"""Most reconnects in a row, about a minute with the pauses: a killed API is back after ten seconds, if busy."""
 LONGEST_PAUSE_SECONDS = 2.0
 
 
@@ -24,7 +24,7 @@ class _Answer(BaseModel):
 
 
 class ChatUsage(_Answer):
-    """Tokens, US dollars and SPUs; calls of models whose price is not known are not in `cost_usd`."""
+    """Tokens, US dollars and SPUs; calls of models of unknown price are not in `cost_usd`."""
 
     calls: int
     prompt_tokens: int
@@ -113,7 +113,7 @@ class ChatMessage(_Answer):
     reasoning: str = ""
     """The model's reasoning before the answer."""
     ended_by: str | None = None
-    """complete, length, content_filter or empty, of an answer that is done."""
+    """Reason for the end of a finished answer: complete, length, content_filter or empty."""
     can_continue: bool = False
 
 
@@ -126,12 +126,12 @@ class ChatEvent(_Answer):
 
     @property
     def text(self) -> str:
-        """Of a token; empty for others."""
+        """Return the text of a token event; empty for others."""
         return str(self.data.get("text", "")) if self.name == "token" else ""
 
     @property
     def message(self) -> ChatMessage | None:
-        """Of done: the whole answer; None for others."""
+        """Return the whole answer of a done event; None for others."""
         return ChatMessage.model_validate(self.data) if self.name == "done" else None
 
 
@@ -153,28 +153,28 @@ class ChatCalls(Connection):
         return ChatThread.model_validate_json(self._transport.call("POST", "/chat/threads", json=body))
 
     def threads(self) -> Iterator[ChatThread]:
-        """All threads, the one that was last written in first."""
+        """Yield all threads, the last used first."""
         return self._all("/chat/threads", "threads", ChatThread)
 
     def thread(self, thread_id: str) -> ChatThread:
-        """One thread, with what its answers have used."""
+        """Return a thread, with the usage of its answers."""
         return ChatThread.model_validate_json(self._transport.call("GET", f"/chat/threads/{segment(thread_id)}"))
 
     def delete_thread(self, thread_id: str) -> None:
-        """Delete a thread with its messages; an answer that is being given is stopped."""
+        """Delete a thread with its messages; a running answer is stopped."""
         self._transport.call("DELETE", f"/chat/threads/{segment(thread_id)}")
 
     def chat_messages(self, thread_id: str) -> Iterator[ChatMessage]:
-        """All messages of a thread, oldest first."""
+        """Yield all messages of a thread, oldest first."""
         return self._all(f"/chat/threads/{segment(thread_id)}/messages", "messages", ChatMessage)
 
     def chat_message(self, thread_id: str, message_id: str) -> ChatMessage:
-        """One message."""
+        """Return a message."""
         path = f"/chat/threads/{segment(thread_id)}/messages/{segment(message_id)}"
         return ChatMessage.model_validate_json(self._transport.call("GET", path))
 
     def begin_answer(self, thread_id: str, question: str) -> ChatMessage:
-        """Ask; the answer as it begins. Follow it, or it is stopped after a while."""
+        """Ask a question and return the beginning of its answer. Follow it, or it is stopped after a while."""
         path = f"/chat/threads/{segment(thread_id)}/messages"
         answer = self._transport.call("POST", path, json={"content": question})
         return _Asked.model_validate_json(answer).answer
@@ -183,13 +183,13 @@ class ChatCalls(Connection):
         """Yield the answer's events up to `done`; reconnect without repeating an event.
 
         Args:
-            thread_id: of the thread.
-            message_id: of the answer.
-            after: the id of the last event that is known.
+            thread_id: the thread.
+            message_id: the answer.
+            after: the id of the last event received.
 
         Raises:
             ProblemError: there is no such answer.
-            UnreachableError: the connection could not be made again.
+            UnreachableError: reconnecting failed.
         """
         path = f"/chat/threads/{segment(thread_id)}/messages/{segment(message_id)}/events"
         failures = 0
@@ -218,19 +218,19 @@ class ChatCalls(Connection):
         return self.follow_answer(thread_id, answer.message_id)
 
     def continue_answer(self, thread_id: str, message_id: str) -> Iterator[ChatEvent]:
-        """Continue a thread's last answer where it was cut, and follow what is added to it; see `follow_answer`."""
+        """Continue a thread's interrupted last answer, and follow the addition; see `follow_answer`."""
         path = f"/chat/threads/{segment(thread_id)}/messages/{segment(message_id)}/continue"
         told = _Continued.model_validate_json(self._transport.call("POST", path))
         return self.follow_answer(thread_id, message_id, after=told.last_event_id)
 
     def stop_answer(self, thread_id: str, message_id: str) -> ChatMessage:
-        """Stop an answer; what was said stays, and is paid for."""
+        """Stop an answer; its text so far stays and is charged."""
         path = f"/chat/threads/{segment(thread_id)}/messages/{segment(message_id)}/stop"
         return ChatMessage.model_validate_json(self._transport.call("POST", path))
 
 
 def _events(lines: Iterator[str]) -> Iterator[ChatEvent]:
-    """Server-sent events from their lines; comments and `retry` are passed over."""
+    """Parse server-sent events from their lines; skip comments and `retry`."""
     fields: dict[str, str] = {}
     for line in lines:
         if line:

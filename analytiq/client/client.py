@@ -1,4 +1,4 @@
-"""The client: a method for each thing that the API does."""
+"""The client: a method for each operation of the API."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -45,12 +45,12 @@ class Client(
         return Organization.model_validate_json(self._transport.call("GET", ""))
 
     def set_cache_scope(self, scope: str) -> Organization:
-        """Share embeddings with other organizations (`global`), or with none (`organization`)."""
+        """Share embeddings with other organizations (`global`), or keep them private (`organization`)."""
         answer = self._transport.call("PUT", "", json={"cache_scope": scope})
         return Organization.model_validate_json(answer)
 
     def usage(self, *, since: datetime | None = None, until: datetime | None = None, by_day: bool = False) -> Usage:
-        """SPUs charged within [since, until), and those that the cache saved."""
+        """Return SPUs charged within [since, until), and SPUs saved by the cache."""
         query: Query = {"since": since and since.isoformat(), "until": until and until.isoformat()}
         if by_day:
             query = {**query, "by_day": "true"}
@@ -63,31 +63,31 @@ class Client(
     # Access tokens
 
     def create_token(self, name: str, *, scope: str = "admin", expires_at: datetime | None = None) -> IssuedAccessToken:
-        """Make an access token; `scope` is `read`, `write`, or `admin` for everything."""
+        """Create an access token; `scope` is `read`, `write`, or `admin` for everything."""
         body = {"name": name, "scope": scope, "expires_at": expires_at and expires_at.isoformat()}
         return IssuedAccessToken.model_validate_json(self._transport.call("POST", "/access-tokens", json=body))
 
     def tokens(self) -> Iterator[AccessToken]:
-        """All access tokens, newest first."""
+        """Yield all access tokens, newest first."""
         return self._all("/access-tokens", "access_tokens", AccessToken)
 
     def take_over_token(self, token_id: str) -> AccessToken:
-        """Become the maker of an access token, so that it no longer ends with whoever made it."""
+        """Become the maker of an access token, so that it no longer ends with its former maker."""
         answer = self._transport.call("POST", f"/access-tokens/{segment(token_id)}/take-over")
         return AccessToken.model_validate_json(answer)
 
     def revoke_token(self, token_id: str) -> None:
-        """Close an access token for good."""
+        """Revoke an access token for good."""
         self._transport.call("DELETE", f"/access-tokens/{segment(token_id)}")
 
     # Tags
 
     def tags(self, *, name_search: str | None = None) -> Iterator[Tag]:
-        """All tags, by name."""
+        """Yield all tags, by name."""
         return self._all("/tags", "tags", Tag, {"name_search": name_search})
 
     def create_tag(self, name: str, *, color: str | None = None, description: str = "") -> Tag:
-        """Make a tag."""
+        """Create a tag."""
         body = {"name": name, "description": description, **({"color": color} if color else {})}
         return Tag.model_validate_json(self._transport.call("POST", "/tags", json=body))
 
@@ -113,11 +113,11 @@ class Client(
     # Knowledge bases
 
     def knowledge_bases(self, *, name_search: str | None = None) -> Iterator[KnowledgeBase]:
-        """All knowledge bases, newest first."""
+        """Yield all knowledge bases, newest first."""
         return self._all("/knowledge-bases", "knowledge_bases", KnowledgeBase, {"name_search": name_search})
 
     def knowledge_base(self, kb_id: str) -> KnowledgeBase:
-        """One knowledge base, with its counts at this moment."""
+        """Return a knowledge base with its present counts."""
         return KnowledgeBase.model_validate_json(self._transport.call("GET", f"/knowledge-bases/{segment(kb_id)}"))
 
     def find_knowledge_base(self, name: str) -> KnowledgeBase | None:
@@ -143,7 +143,7 @@ class Client(
         embedding_model: str | None = None,
         coalesce_neighbors: int = 0,
     ) -> KnowledgeBase:
-        """Make a knowledge base; documents that share a tag with it are indexed. Sizes are in tokens."""
+        """Create a knowledge base; documents that share a tag with it are indexed. Sizes are in tokens."""
         body: dict[str, Any] = {
             "name": name,
             "description": description,
@@ -158,9 +158,9 @@ class Client(
         return KnowledgeBase.model_validate_json(self._transport.call("POST", "/knowledge-bases", json=body))
 
     def delete_knowledge_base(self, kb_id: str, *, detaches_prompts: bool = False) -> None:
-        """Delete it; nothing is found in it from now on. Its documents stay.
+        """Delete it; searches fail from now on. Its documents stay.
 
-        409 where prompts search it, unless `detaches_prompts`: each of them then gets a further version without it.
+        Fails with 409 if prompts search it, unless `detaches_prompts`: each of them then gets a version without it.
         """
         query: Query = {"on_use": "detach" if detaches_prompts else None}
         self._transport.call("DELETE", f"/knowledge-bases/{segment(kb_id)}", query=query)
@@ -177,9 +177,9 @@ class Client(
         coalesce_neighbors: int | None = None,
         **options: JsonValue,
     ) -> SearchAnswer:
-        """Find passages, best first; waits where the knowledge base is still being loaded.
+        """Find passages, best first; wait while the knowledge base is being loaded.
 
-        `options` are the API's others: `mode`, `preset`, `fusion`, `alpha`, `score_threshold`, `rerank`, `hyde`…
+        `options` are the other options: `mode`, `preset`, `fusion`, `alpha`, `score_threshold`, `rerank`, `hyde`…
         """
         body = _search_body(query, top_k, skip, document_ids, metadata_filter, coalesce_neighbors, options)
         answer = self._transport.call(
@@ -199,7 +199,7 @@ class Client(
         coalesce_neighbors: int | None = None,
         **options: JsonValue,
     ) -> SearchAnswer:
-        """Find passages in several knowledge bases, as one list."""
+        """Find passages in several knowledge bases, in one list."""
         body = _search_body(query, top_k, skip, document_ids, metadata_filter, coalesce_neighbors, options)
         answer = self._transport.call("POST", "/search", json={**body, "kb_ids": list(kb_ids)}, is_repeatable=True)
         return SearchAnswer.model_validate_json(answer)
@@ -230,7 +230,7 @@ def _search_body(
     coalesce_neighbors: int | None,
     options: dict[str, JsonValue],
 ) -> dict[str, Any]:
-    """Drop options that are None: the API has the defaults."""
+    """Drop options that are None, so that the API's defaults apply."""
     optional: dict[str, Any] = {
         "document_ids": document_ids,
         "metadata_filter": metadata_filter,

@@ -12,17 +12,17 @@ Item = TypeVar("Item", bound=BaseModel)
 Query = Mapping[str, QueryValue | None]
 
 PAGE_SIZE = 100
-"""The most that the API answers at once."""
+"""The API's largest page."""
 
 
 class Connection:
     """One organization over REST; may be used from several threads, and as a context manager."""
 
     def __init__(self, url: str, organization_id: str, token: str, *, timeout_seconds: float = 120.0) -> None:
-        """Connect nothing yet.
+        """Prepare; no connection is opened yet.
 
         Args:
-            url: of the API, such as `http://127.0.0.1:8000`.
+            url: the API's, such as `http://127.0.0.1:8000`.
             organization_id: 24 hex digits.
             token: an access token of the organization.
             timeout_seconds: the longest silence within one call.

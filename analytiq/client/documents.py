@@ -1,4 +1,4 @@
-"""Calls about documents: upload, look up, change, delete, read, and wait for them."""
+"""Client calls for documents: upload, look up, change, delete, read, and wait for them."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -29,16 +29,16 @@ from analytiq.models.upload import DuplicatePolicy
 POLL_SECONDS = 0.1
 MAX_POLL_SECONDS = 2.0
 WINDOW = 200
-"""Documents that one call asks about while many are waited for."""
+"""Documents of one request while waiting for many."""
 BATCH = 1000
-"""Documents that one lookup asks for."""
+"""Documents of one lookup."""
 CHANGED_AT_ONCE = 500
 
 OnSettled = Callable[[DocumentDetail], None]
 
 
 class DocumentCalls(Connection):
-    """Calls about documents."""
+    """Calls for documents."""
 
     def upload(
         self,
@@ -55,18 +55,18 @@ class DocumentCalls(Connection):
     ) -> UploadAnswer:
         """Upload files in one call, read from disk while they are sent.
 
-        While the API or its database cannot answer, for example during a failover, the call is repeated for a minute.
+        While the API or its database is unavailable, for example during a failover, the call is repeated for a minute.
 
         Args:
-            paths: at least one file; without `root`, its name without folders becomes the document's.
-            tag_ids: for all of them; None leaves those of a replaced document.
-            metadata: for all of them.
-            on_duplicate: what happens where the same name is there already.
-            merge: add tags and metadata to those of a document that exists, instead of keeping or replacing them.
-            root: a directory that all files are below: documents are named by their paths from its own name on.
+            paths: at least one file; without `root`, the name without folders becomes the document's.
+            tag_ids: for all files; None keeps those of a replaced document.
+            metadata: for all files.
+            on_duplicate: the treatment of names that already exist.
+            merge: add tags and metadata to those of an existing document, instead of keeping or replacing them.
+            root: a common directory of all files: documents are named by their paths from its own name on.
             folder: a name instead of the directory's own.
-            origin: where the directory is; `analytiq ingest` deletes only documents that have one.
-            on_bytes: told about progress, from this thread.
+            origin: the directory's machine and path; `analytiq ingest` deletes only documents that have one.
+            on_bytes: called with progress, in this thread.
 
         Raises:
             InvalidInputError: a file cannot be read.
@@ -130,7 +130,7 @@ class DocumentCalls(Connection):
         remove_tag_ids: Sequence[str] = (),
         metadata: dict[str, JsonValue] | None = None,
     ) -> DocumentsChanged:
-        """Change tags and metadata of many documents; metadata key by key, None takes a key out."""
+        """Change tags and metadata of many documents; metadata key by key, None removes a key."""
         changed: list[str] = []
         refused: list[DocumentRefusal] = []
         unchanged = 0
@@ -151,7 +151,7 @@ class DocumentCalls(Connection):
         return DocumentsChanged(changed_ids=changed, unchanged_count=unchanged, refused=refused)
 
     def documents_progress(self, document_ids: Sequence[str]) -> list[DocumentDetail]:
-        """Return up to 1,000 documents, as `document` does each, in one call; those that do not exist are left out."""
+        """Return up to 1,000 documents, as `document` does each, in one call; missing ones are left out."""
         body = {"document_ids": list(document_ids)}
         answer = self._transport.call("POST", "/documents/progress", json=body, is_repeatable=True)
         return [DocumentDetail.model_validate(item) for item in _OBJECT.validate_json(answer)["documents"]]
@@ -166,9 +166,9 @@ class DocumentCalls(Connection):
         metadata_filter: MetadataFilter | None = None,
         folder: str | None = None,
     ) -> Iterator[Document]:
-        """All documents that fit, newest first; with `folder`, of it and what is below it.
+        """Yield all matching documents, newest first; with `folder`, those in it at any depth.
 
-        All of `tag_ids` must be on one; any of `states` and of `file_types` may be its own (pdf, word, spreadsheet,
+        A document must have all of `tag_ids`, one of `states` and one of `file_types` (pdf, word, spreadsheet,
         presentation, text, web, email, ebook, image, other).
         """
         query = _document_query(name_search, tag_ids, states, file_types, metadata_filter)
@@ -191,7 +191,7 @@ class DocumentCalls(Connection):
         return self._page("/documents", "documents", Document, query, skip=skip, limit=limit)
 
     def document(self, document_id: str) -> DocumentDetail:
-        """One document, and where it stands in each of its knowledge bases."""
+        """Return a document with its state in each of its knowledge bases."""
         return DocumentDetail.model_validate_json(self._transport.call("GET", f"/documents/{segment(document_id)}"))
 
     def update_document(
@@ -202,7 +202,7 @@ class DocumentCalls(Connection):
         tag_ids: Sequence[str] | None = None,
         metadata: dict[str, JsonValue] | None = None,
     ) -> DocumentDetail:
-        """Change what is not None."""
+        """Change the fields that are not None."""
         changes = {"document_name": document_name, "tag_ids": tag_ids, "metadata": metadata}
         body = {name: value for name, value in changes.items() if value is not None}
         answer = self._transport.call("PUT", f"/documents/{segment(document_id)}", json=body)
@@ -213,16 +213,16 @@ class DocumentCalls(Connection):
         self._transport.call("DELETE", f"/documents/{segment(document_id)}")
 
     def document_text(self, document_id: str, *, skip: int = 0, limit: int = 100) -> DocumentText:
-        """Its extracted text: up to `limit` pages (at most 1000) after the first `skip`."""
+        """Return its extracted text: up to `limit` pages (at most 1000) after the first `skip`."""
         answer = self._transport.call(
             "GET", f"/documents/{segment(document_id)}/text", query={"skip": skip, "limit": limit}
         )
         return DocumentText.model_validate_json(answer)
 
     def locate_passage(self, document_id: str, *, start: int, end: int, text_hash: str | None = None) -> PassagePlace:
-        """Return where the characters [start, end) of its text stand on its pages, as a result or citation names them.
+        """Return the boxes, on its pages, of the characters [start, end) of its text, as in a result or citation.
 
-        With the `text_hash` of that result or citation, a text that was replaced since is a 409 (`text_replaced`).
+        With the `text_hash` of that result or citation, a text replaced since is a 409 (`text_replaced`).
         """
         query = {"start": start, "end": end, **({} if text_hash is None else {"text_hash": text_hash})}
         answer = self._transport.call("GET", f"/documents/{segment(document_id)}/boxes", query=query)
@@ -239,16 +239,16 @@ class DocumentCalls(Connection):
         """Wait until each document is extracted and indexed in all its knowledge bases, or will not be.
 
         Args:
-            document_ids: which; a document that is deleted in the meantime ends the wait with a 404.
+            document_ids: the documents; if one is deleted meanwhile, the wait ends with a 404.
             timeout_seconds: for all together.
-            on_settled: told of each as it is done.
-            on_round: called after each look at those that wait.
+            on_settled: called with each document once it is finished.
+            on_round: called after each round of requests.
 
         Returns:
-            One for each id, in order; look at `failures`.
+            A document for each id, in order; check `failures`.
 
         Raises:
-            TransientError: not all are done in time; work goes on.
+            TransientError: some are unfinished in time; their work continues.
         """
         deadline = time.monotonic() + timeout_seconds
         waiting: list[str] = list(dict.fromkeys(document_ids))

@@ -28,10 +28,10 @@ class ProblemError(AnalytiqError):
     Attributes:
         status: the HTTP status.
         code: stable, for programs.
-        detail: a sentence, for a person.
-        errors: the fields that are wrong.
-        retry_after: seconds after which the same call may work, where the API says so.
-        request_id: what the server's log has it under.
+        detail: a sentence, for people.
+        errors: the invalid fields.
+        retry_after: seconds after which the same call may work, if known.
+        request_id: the request's id in the server's log.
     """
 
     def __init__(self, status: int, problem: Problem, *, retry_after: float | None = None) -> None:
@@ -55,13 +55,13 @@ class ProblemError(AnalytiqError):
 
 
 class UnreachableError(TransientError):
-    """Nothing answers at the API's address, or it broke off."""
+    """Nothing answers at the API's address, or the connection broke."""
 
     code = "api_unreachable"
 
     @classmethod
     def of(cls, error: httpx.TransportError, url: str) -> "UnreachableError":
-        """From httpx's error."""
+        """Build the error from httpx's error."""
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
             return cls(f"No API answers at {url}: start it with `analytiq up`, or correct the address.")
         if isinstance(error, httpx.UnsupportedProtocol):
@@ -70,10 +70,10 @@ class UnreachableError(TransientError):
 
 
 def require_own_answer(response: httpx.Response) -> None:
-    """Refuse what another server, or a portal on the way, answers as if all were well.
+    """Refuse successful responses of another server, such as a portal on the way.
 
     Raises:
-        UnreachableError: it is a page or a plain text, and the API answers neither.
+        UnreachableError: it is a page or a plain text, which the API never answers.
     """
     kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if kind in ("text/html", "text/plain"):

@@ -1,4 +1,4 @@
-"""The client's call that tells what a knowledge base would cost."""
+"""Client call for the forecast cost of a knowledge base."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,8 +23,8 @@ class ForecastCalls(Connection):
 
         Args:
             tag_ids: documents with any of these are counted.
-            chunker_type: how texts are cut.
-            chunk_size: the most of a chunk.
+            chunker_type: name of the chunker.
+            chunk_size: most tokens of a chunk.
             chunk_overlap: None: 128, at most a quarter of `chunk_size`.
             embedding_model: None: the organization's default.
         """

@@ -14,10 +14,10 @@ class JobProgress(Answer):
 
 
 class Job(Answer):
-    """A job that waits (available), runs (running), or was given up (dead).
+    """A job: waiting (available), running, or failed (dead).
 
-    `task_state` says the same as PENDING, RUNNING and FAILURE; `error` is that of the last attempt that failed.
-    `waits_for` is `provider` or `quota` where one of these has put it off, since `waiting_since`.
+    `task_state` says the same as PENDING, RUNNING and FAILURE; `error` is that of the last failed attempt.
+    `waits_for` is `provider` or `quota` if one of these has deferred it, since `waiting_since`.
     """
 
     job_id: str
@@ -58,7 +58,7 @@ class JobAttempt(Answer):
 
 
 class JobDetail(Job):
-    """A job, where its last attempt failed, and its latest attempts, latest first."""
+    """A job with the place of its last failure, and its latest attempts, latest first."""
 
     stack: str | None
     attempts: list[JobAttempt]
@@ -87,7 +87,7 @@ class KindCounts(Answer):
 
 
 class JobCounts(Answer):
-    """The queue in numbers, of this organization; kinds of which there is no job are left out."""
+    """The queue in numbers, of this organization; kinds without jobs are left out."""
 
     kinds: list[KindCounts]
     waiting: int
@@ -96,7 +96,7 @@ class JobCounts(Answer):
 
 
 class JobErrorGroup(Answer):
-    """Dead jobs with the same error, and what one of them says."""
+    """Failed jobs with the same error, and the message of one of them."""
 
     error_code: str
     detail: str
@@ -104,13 +104,13 @@ class JobErrorGroup(Answer):
 
 
 class JobErrors(Answer):
-    """All dead jobs that match, by error; most frequent first."""
+    """All matching failed jobs, by error; most frequent first."""
 
     errors: list[JobErrorGroup]
 
 
 class FoundDrift(Answer):
-    """Something that was not as it should be, with the names that it had then."""
+    """A finding of a consistency check, with the names at that time."""
 
     kind: str
     kb_id: str | None
@@ -121,7 +121,7 @@ class FoundDrift(Answer):
 
 
 class ReconcileRun(Answer):
-    """A run of the reconciler: queued, running, done or failed; `counts` says how much of each kind it found."""
+    """A run of the reconciler: queued, running, done or failed; `counts`: findings by kind."""
 
     run_id: str
     kb_id: str | None
@@ -146,7 +146,7 @@ class ReconcileRun(Answer):
 
 
 class ReconcileReport(ReconcileRun):
-    """A run, and what it found: some of each kind by name; `more` says how many of a kind are not named."""
+    """A run with its findings: examples of each kind by name; `more` counts the others."""
 
     drift: list[FoundDrift]
     more: dict[str, int]
@@ -160,7 +160,7 @@ class DocumentStatus(Answer):
 
 
 class DocumentLog(Answer):
-    """A page of the attempts at a document's jobs, latest first, and its jobs that still wait or run."""
+    """A page of the attempts of a document's jobs, latest first, and its unfinished jobs."""
 
     document_id: str
     attempts: list[JobAttempt]

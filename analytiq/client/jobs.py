@@ -1,4 +1,4 @@
-"""The client's calls about jobs."""
+"""Client calls for jobs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ from analytiq.client.paths import segment
 
 
 class JobCalls(Connection):
-    """Calls about jobs."""
+    """Calls for jobs."""
 
     def jobs_page(
         self,
@@ -35,16 +35,16 @@ class JobCalls(Connection):
     ) -> Page[Job]:
         """Return a page of jobs, latest change first, with the total count.
 
-        There is no walk through all: jobs move in this list while they are worked off.
+        There is no iteration over all: jobs change their place in this list as they run.
 
         Args:
             states: any of available, running, dead.
             kinds: any of extract, membership_document, membership_kb, sync, sweep, clean_document, drop_kb.
             kb_id: of this knowledge base.
             document_id: of this document.
-            error_code: of the last attempt that failed.
-            skip: how many to leave out before the first.
-            limit: how many to answer at most, up to 100.
+            error_code: of the last failed attempt.
+            skip: number of jobs to skip.
+            limit: most jobs to return, up to 100.
         """
         query: Query = {
             "state": list(states) or None,
@@ -56,11 +56,11 @@ class JobCalls(Connection):
         return self._page("/jobs", "jobs", Job, query, skip=skip, limit=limit)
 
     def job(self, job_id: str) -> JobDetail:
-        """One job with its latest attempts; 404 once it is done."""
+        """Return a job with its latest attempts; 404 once it is finished."""
         return JobDetail.model_validate_json(self._transport.call("GET", _path(job_id)))
 
     def replay_job(self, job_id: str) -> None:
-        """Run a dead job again, as if it had never been tried; 409 where it is not dead."""
+        """Run a failed job again, as if it had never been tried; 409 if it has not failed."""
         self._transport.call("POST", f"{_path(job_id)}/replay")
 
     def replay_jobs(
@@ -72,7 +72,7 @@ class JobCalls(Connection):
         error_code: str | None = None,
         is_all: bool = False,
     ) -> int:
-        """Run again the dead jobs that fit everything given, or with `is_all` every one; returns how many."""
+        """Run matching failed jobs again, or with `is_all` every one; return their number."""
         narrowing = {"kind": kind, "kb_id": kb_id, "document_id": document_id, "error_code": error_code}
         body: dict[str, Any] = {name: value for name, value in narrowing.items() if value is not None}
         if is_all:
@@ -80,7 +80,7 @@ class JobCalls(Connection):
         return JobReplay.model_validate_json(self._transport.call("POST", "/jobs/replay", json=body)).replayed
 
     def cancel_job(self, job_id: str) -> Job:
-        """Stop a job: a waiting one is dead at once, a running one within seconds."""
+        """Cancel a job: a waiting one ends at once, a running one within seconds."""
         return Job.model_validate_json(self._transport.call("POST", f"{_path(job_id)}/cancel"))
 
     def cancel_jobs(
@@ -93,15 +93,15 @@ class JobCalls(Connection):
         error_code: str | None = None,
         is_all: bool = False,
     ) -> JobCancellation:
-        """Stop the jobs that fit everything given, or with `is_all` every one, but those that delete.
+        """Cancel matching jobs, or with `is_all` every one, except deletions.
 
         Args:
             state: available or running; None: both.
             kind: of jobs, such as sync.
             kb_id: of this knowledge base.
             document_id: of this document.
-            error_code: of the last attempt that failed.
-            is_all: every one of the organization.
+            error_code: of the last failed attempt.
+            is_all: every job of the organization.
         """
         narrowing = {"kind": kind, "kb_id": kb_id, "document_id": document_id, "error_code": error_code}
         body: dict[str, Any] = {name: value for name, value in narrowing.items() if value is not None}
@@ -116,7 +116,7 @@ class JobCalls(Connection):
         return JobCounts.model_validate_json(self._transport.call("GET", "/jobs/counts"))
 
     def job_errors(self, *, kinds: Sequence[str] = (), kb_id: str | None = None) -> list[JobErrorGroup]:
-        """All dead jobs that fit, by error; most frequent first."""
+        """Return matching failed jobs, by error; most frequent first."""
         query: Query = {"kind": list(kinds) or None, "kb_id": kb_id}
         answer = self._transport.call("GET", "/jobs/errors", query=query)
         return JobErrors.model_validate_json(answer).errors

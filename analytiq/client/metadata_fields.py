@@ -1,4 +1,4 @@
-"""The client's calls about declared metadata."""
+"""Client calls for declared metadata fields."""
 
 from collections.abc import Mapping
 
@@ -18,14 +18,14 @@ class MetadataFieldCalls(Connection):
     def declare_metadata_fields(
         self, fields: Mapping[str, FieldType | str], *, on_misfit: MisfitPolicy | str = MisfitPolicy.REFUSE
     ) -> MetadataDeclaration:
-        """Declare exactly these fields, by name; those that are left out are no longer declared.
+        """Declare exactly these fields, by name; omitted ones are no longer declared.
 
         Args:
             fields: name → string, number, boolean or date.
-            on_misfit: `refuse`, where documents have values of another type, or `remove` them from their metadata.
+            on_misfit: for values of another type: `refuse` the declaration, or `remove` them from their metadata.
 
         Raises:
-            ProblemError: values do not fit (code `metadata_misfits`, its `errors` name documents), or a name is none.
+            ProblemError: values do not fit (code `metadata_misfits`, `errors` name documents), or a name is invalid.
         """
         body = {
             "fields": {name: FieldType(kind).value for name, kind in fields.items()},

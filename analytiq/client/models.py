@@ -40,7 +40,7 @@ class Document(Answer):
 
     document_id: str
     document_name: str
-    """With its folders: `contracts/2024/acme.pdf`."""
+    """Name with its folders: `contracts/2024/acme.pdf`."""
     origin: str | None = None
     state: str
     tag_ids: list[str]
@@ -54,7 +54,7 @@ class Document(Answer):
 
 
 class DocumentDetail(Document):
-    """A document, and where it stands in each of its knowledge bases."""
+    """A document with its state in each of its knowledge bases."""
 
     knowledge_bases: list[IndexingState]
 
@@ -67,7 +67,7 @@ class DocumentDetail(Document):
 
     @property
     def failures(self) -> list[str]:
-        """Return the reasons why it cannot be found, a sentence each."""
+        """Return the reasons why searches cannot find it, a sentence each."""
         if self.state == "failed":
             return [self.error.detail if self.error else "its text could not be extracted"]
         failed = [state for state in self.knowledge_bases if state.state == "failed"]
@@ -75,7 +75,7 @@ class DocumentDetail(Document):
 
 
 class DocumentAtPath(Answer):
-    """A document as a folder is compared with; `document_name` is its path."""
+    """A document for the comparison with a folder; `document_name` is its path."""
 
     document_id: str
     document_name: str
@@ -87,7 +87,7 @@ class DocumentAtPath(Answer):
 
 
 class DocumentRefusal(Answer):
-    """A document that stayed as it was, and why."""
+    """A document that stayed unchanged, with the reason."""
 
     document_id: str
     document_name: str
@@ -152,7 +152,7 @@ class PageBox(Answer):
 
 
 class PlacedPage(Answer):
-    """One of a passage's pages; `reason` says why it has no boxes."""
+    """One of a passage's pages; `reason` explains missing boxes."""
 
     page_number: int
     boxes: list[PageBox]
@@ -186,7 +186,7 @@ class Destination(Answer):
 
     @property
     def sentence(self) -> str:
-        """Say it to a person."""
+        """Describe the destination in a sentence."""
         if self.litellm_provider == "local":
             return f"{self.model}, in this installation: texts are sent nowhere."
         where = f"at {self.address}" if self.address else f"at the provider {self.litellm_provider}"
@@ -212,17 +212,17 @@ class KnowledgeBase(Answer):
     coalesce_neighbors: int
     status: str
     health: str = ""
-    """complete, indexing, incomplete or failed; empty where the API is older than this client."""
+    """complete, indexing, incomplete or failed; empty from an API older than this client."""
     document_count: int
     failed_document_count: int = 0
     waiting_document_count: int = 0
     chunk_count: int
     texts_go_to: Destination | None = None
-    """Told of one that was just made."""
+    """Set for a new knowledge base only."""
 
 
 class IndexedChunk(Answer):
-    """A chunk that is indexed now: `text` is characters [start, end) of the document's text; pages count from 1."""
+    """An indexed chunk: `text` is characters [start, end) of the document's text; pages count from 1."""
 
     chunk_id: str
     document_id: str

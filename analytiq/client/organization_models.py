@@ -10,7 +10,7 @@ from analytiq.models.metadata_field import FieldType
 
 
 class Organization(Answer):
-    """Return the token's organization."""
+    """The token's organization."""
 
     organization_id: str
     name: str
@@ -19,7 +19,7 @@ class Organization(Answer):
 
 
 class ModelRateLimit(Answer):
-    """Limits of one model for a minute."""
+    """Limits of one model per minute."""
 
     model: str
     requests_per_minute: int | None = None
@@ -36,7 +36,7 @@ class RateLimits(Answer):
 
 
 class ServerSettings(Answer):
-    """The server's settings, for what the organization does not set."""
+    """The server's settings, which apply unless the organization sets its own."""
 
     ocr_languages: list[str]
     rate_limits: RateLimits
@@ -61,7 +61,7 @@ class Storage(Answer):
 
 
 class MadeBy(Answer):
-    """Whoever made something; `kind` is `user`, `token` or `operator`."""
+    """The maker of a token or invitation; `kind` is `user`, `token` or `operator`."""
 
     kind: str
     id: str | None
@@ -85,13 +85,13 @@ class AccessToken(Answer):
 
 
 class IssuedAccessToken(AccessToken):
-    """A new access token; `token` is its secret, which is shown this once."""
+    """A new access token; `token` is its secret, shown only once."""
 
     token: str
 
 
 class LlmProvider(Answer):
-    """A provider of models that there is a key for; `source` says whose, `key_hint` is the end of one's own."""
+    """A provider with a key; `source` tells whose, `key_hint` is the end of the organization's own."""
 
     litellm_provider: str
     source: str
@@ -115,7 +115,7 @@ class LlmProviderTest(Answer):
 
 
 class MetadataDeclaration(Answer):
-    """The declared fields of documents' metadata, and what declaring them did."""
+    """The declared metadata fields, and the effects of the declaration."""
 
     fields: dict[str, FieldType]
     documents_rewritten: int = 0
@@ -123,7 +123,7 @@ class MetadataDeclaration(Answer):
 
 
 class UsageItem(Answer):
-    """SPUs of one knowledge base, operation and model; `day` is None unless days are told apart."""
+    """SPUs of one knowledge base, operation and model; `day` is None unless grouped by day."""
 
     day: str | None = None
     kb_id: str | None
@@ -135,7 +135,7 @@ class UsageItem(Answer):
 
 
 class Usage(Answer):
-    """SPUs that the organization was charged."""
+    """SPUs charged to the organization."""
 
     total_spus: int
     total_saved_spus: int = 0
@@ -154,7 +154,7 @@ class Quota(Answer):
 
 
 class Range(Answer):
-    """A number, and where it probably lies where it is estimated; else all three are the same."""
+    """A number with its interval if estimated; else all three are equal."""
 
     value: int
     low: int
@@ -162,7 +162,7 @@ class Range(Answer):
 
 
 class PriceRange(Answer):
-    """US dollars, and where they probably lie."""
+    """US dollars with their interval."""
 
     value: float
     low: float
@@ -170,7 +170,7 @@ class PriceRange(Answer):
 
 
 class UnknownDocument(Answer):
-    """A document whose text is not extracted yet, or cannot be."""
+    """A document whose text is not extracted yet, or unreadable."""
 
     document_id: str
     document_name: str
@@ -180,8 +180,8 @@ class UnknownDocument(Answer):
 class Forecast(Answer):
     """The forecast of indexing a knowledge base; `price_usd` is None for a model of unknown price.
 
-    `unknown_documents` are the first of `unknown_document_count`, which no number includes. Where `is_cache_known` is
-    False, all is taken to be new.
+    `unknown_documents` are the first of `unknown_document_count`, which no number includes. Unless `is_cache_known`,
+    every chunk counts as new.
     """
 
     embedding_model: str

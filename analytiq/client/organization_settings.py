@@ -1,4 +1,4 @@
-"""Calls about what an organization sets for itself, and what it stores."""
+"""Client calls for an organization's own settings and its storage."""
 
 from collections.abc import Sequence
 
@@ -14,12 +14,12 @@ class OrganizationSettingCalls(Connection):
         return OrganizationSettings.model_validate_json(self._transport.call("GET", "/settings"))
 
     def set_ocr_languages(self, languages: Sequence[str] | None) -> OrganizationSettings:
-        """Read pictures of text in these languages (Tesseract's codes); None: in the server's."""
+        """Set the OCR languages (Tesseract's codes); None: the server's."""
         body = {"ocr_languages": None if languages is None else list(languages)}
         return OrganizationSettings.model_validate_json(self._transport.call("PUT", "/settings", json=body))
 
     def set_rate_limits(self, limits: RateLimits | None) -> OrganizationSettings:
-        """Let less through in a minute than the server would; None: as much as the server does."""
+        """Set limits per minute below the server's; None: the server's."""
         body = {"rate_limits": None if limits is None else limits.model_dump(mode="json")}
         return OrganizationSettings.model_validate_json(self._transport.call("PUT", "/settings", json=body))
 

@@ -9,7 +9,7 @@ def segment(value: str) -> str:
     """Quote an id as one path segment, so that no value reaches another route.
 
     Raises:
-        InvalidInputError: no path can hold it: `.` and `..` are taken out of paths on their way.
+        InvalidInputError: no path can contain it, such as `.` and `..`, which are removed on the way.
     """
     if value in {"", ".", ".."}:
         raise InvalidInputError(f"{value!r} is no id.")

@@ -11,7 +11,7 @@ class _Answer(BaseModel):
 
 
 class Model(_Answer):
-    """A model that can be asked; what is None is not known. `kind`: chat, embedding, rerank or unknown."""
+    """An available model; None means unknown. `kind`: chat, embedding, rerank or unknown."""
 
     model: str
     litellm_provider: str
@@ -72,7 +72,7 @@ class RunFailure(_Answer):
 
 
 class PromptRun(_Answer):
-    """A run; `answer` is an object where the version has a schema, else a text."""
+    """A run; `answer` is an object if the version has a schema, else a text."""
 
     run_id: str
     prompt_id: str
@@ -103,7 +103,7 @@ class PromptRunDetail(PromptRun):
 
 
 class PromptResult(_Answer):
-    """The answer that counts, of one version for one document."""
+    """The current answer of a version for a document."""
 
     prompt_id: str
     version: int
@@ -115,11 +115,11 @@ class PromptResult(_Answer):
     earlier: list[dict[str, Any]]
     updated_at: datetime
     is_current: bool | None = None
-    """Whether the document still has the text that was read."""
+    """True if the document still has the text of the run."""
 
 
 class PromptRunsStarted(_Answer):
-    """Runs that were asked for."""
+    """The requested runs."""
 
     runs: list[PromptRun]
 

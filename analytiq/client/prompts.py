@@ -1,4 +1,4 @@
-"""The client's calls about prompts, runs, results and models."""
+"""Client calls for prompts, runs, results and models."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ LONGEST_POLL_SECONDS = 2.0
 
 
 class PromptCalls(Connection):
-    """Prompts and what they bring about."""
+    """Calls for prompts, runs and results."""
 
     def models(self, *, kind: str | None = None, name_search: str | None = None) -> Iterator[Model]:
         """Return the available models, by name. `kind`: chat, embedding or rerank."""
@@ -46,11 +46,11 @@ class PromptCalls(Connection):
     def prompts(
         self, *, name_search: str | None = None, tag_id: str | None = None, kb_id: str | None = None
     ) -> Iterator[Prompt]:
-        """All prompts that fit, by name, in their latest versions."""
+        """Yield all matching prompts, by name, in their latest versions."""
         return self._all("/prompts", "prompts", Prompt, {"name_search": name_search, "tag_id": tag_id, "kb_id": kb_id})
 
     def prompt(self, prompt_id: str) -> Prompt:
-        """One prompt."""
+        """Return a prompt."""
         return Prompt.model_validate_json(self._transport.call("GET", f"/prompts/{segment(prompt_id)}"))
 
     def create_prompt(
@@ -65,16 +65,16 @@ class PromptCalls(Connection):
         runs_on_existing: bool = True,
         settings: Mapping[str, JsonValue] | None = None,
     ) -> Prompt:
-        """Make a prompt.
+        """Create a prompt.
 
         Args:
             name: unique in the organization.
             text: the task.
             answer_schema: a JSON schema of an object; None: answers are texts.
-            tag_ids: it runs by itself on documents with one of these.
-            kb_id: what the model may search.
+            tag_ids: the prompt runs automatically on documents with one of these.
+            kb_id: the knowledge base that the model may search.
             model: None: the organization's default.
-            runs_on_existing: also on the documents with its tags that are there already.
+            runs_on_existing: also run on existing documents with its tags.
             settings: any of metadata_filter, temperature, max_tokens, max_iterations, token_budget, spu_budget.
         """
         body: dict[str, Any] = {
@@ -90,7 +90,7 @@ class PromptCalls(Connection):
         return Prompt.model_validate_json(self._transport.call("POST", "/prompts", json=body))
 
     def update_prompt(self, prompt_id: str, changes: Mapping[str, JsonValue]) -> Prompt:
-        """Change some of the fields of `create_prompt`; all but a name makes a further version, None takes away."""
+        """Change some of the fields of `create_prompt`; all but a name make a further version, None removes a value."""
         answer = self._transport.call("PUT", f"/prompts/{segment(prompt_id)}", json=dict(changes))
         return Prompt.model_validate_json(answer)
 
@@ -99,7 +99,7 @@ class PromptCalls(Connection):
         self._transport.call("DELETE", f"/prompts/{segment(prompt_id)}")
 
     def prompt_versions(self, prompt_id: str) -> Iterator[PromptVersion]:
-        """All of its versions, latest first."""
+        """Yield all of its versions, latest first."""
         return self._all(f"/prompts/{segment(prompt_id)}/versions", "versions", PromptVersion)
 
     def run_prompt(
@@ -110,7 +110,7 @@ class PromptCalls(Connection):
         text: str | None = None,
         version: int | None = None,
     ) -> list[PromptRun]:
-        """Ask for a run on each document, or on a text; `wait_for_runs` waits for their ends."""
+        """Request a run on each document, or on a text; `wait_for_runs` waits for their ends."""
         body = {"document_ids": list(document_ids), "text": text, "version": version}
         answer = self._transport.call("POST", f"/prompts/{segment(prompt_id)}/runs", json=body)
         return PromptRunsStarted.model_validate_json(answer).runs
@@ -129,18 +129,18 @@ class PromptCalls(Connection):
         return self._page("/runs", "runs", PromptRun, query, skip=skip, limit=limit)
 
     def prompt_run(self, run_id: str) -> PromptRunDetail:
-        """One run with its steps."""
+        """Return a run with its steps."""
         return PromptRunDetail.model_validate_json(self._transport.call("GET", f"/runs/{segment(run_id)}"))
 
     def cancel_prompt_run(self, run_id: str) -> PromptRun:
-        """Stop a run; 409 where it is over."""
+        """Cancel a run; 409 if it is over."""
         return PromptRun.model_validate_json(self._transport.call("POST", f"/runs/{segment(run_id)}/cancel"))
 
     def wait_for_runs(self, run_ids: Sequence[str], *, timeout_seconds: float = 600.0) -> list[PromptRunDetail]:
         """Wait until all runs have ended, and return them in this order.
 
         Raises:
-            TransientError: some are not over in time; they go on.
+            TransientError: some are unfinished in time; they continue.
         """
         deadline = time.monotonic() + timeout_seconds
         over: dict[str, PromptRunDetail] = {}
@@ -162,7 +162,7 @@ class PromptCalls(Connection):
     def prompt_results(
         self, prompt_id: str, *, version: int | None = None, is_verified: bool | None = None
     ) -> Iterator[PromptResult]:
-        """All results of a prompt that fit, oldest first."""
+        """Yield all matching results of a prompt, oldest first."""
         verified = None if is_verified is None else str(is_verified).lower()
         query: Query = {"version": version, "is_verified": verified}
         return self._all(f"/prompts/{segment(prompt_id)}/results", "results", PromptResult, query)
@@ -177,7 +177,7 @@ class PromptCalls(Connection):
         version: int | None = None,
         run_id: str | None = None,
     ) -> PromptResult:
-        """Edit an answer or verify it; `run_id`: of the result that was seen; 409 where another run replaced it."""
+        """Edit an answer or verify it; `run_id`: of the result shown; 409 if another run has replaced it."""
         body = {"answer": answer, "is_verified": is_verified, "run_id": run_id}
         sent = {name: value for name, value in body.items() if value is not None}
         path = f"/prompts/{segment(prompt_id)}/results/{segment(document_id)}"
@@ -186,6 +186,6 @@ class PromptCalls(Connection):
         )
 
     def export_prompt_results(self, prompt_id: str, *, is_csv: bool = True, version: int | None = None) -> bytes:
-        """All results of a version (None: the latest) as CSV, or as a JSON list."""
+        """Return all results of a version (None: the latest) as CSV, or as a JSON list."""
         query: Query = {"format": "csv" if is_csv else "json", "version": version}
         return self._transport.call("GET", f"/prompts/{segment(prompt_id)}/results/export", query=query)

@@ -1,4 +1,4 @@
-"""The client's calls about runs of the reconciler."""
+"""Client calls for runs of the reconciler."""
 
 import time
 
@@ -18,13 +18,13 @@ class ReconcileCalls(Connection):
     def reconcile(
         self, *, kb_id: str | None = None, depth: str = "quick", dry_run: bool = False, rebuild_cache: bool = False
     ) -> ReconcileRun:
-        """Ask for a run over the organization, or one knowledge base; a worker does it.
+        """Request a run over the organization, or one knowledge base; a worker executes it.
 
         Args:
             kb_id: only this knowledge base.
-            depth: quick (rows, and vectors where their numbers do not tally) or full (every vector, file and text).
-            dry_run: only tell what would be mended.
-            rebuild_cache: also put embeddings that knowledge bases hold back into the cache; calls no provider.
+            depth: quick (rows, and vectors whose counts do not match) or full (every vector, file and text).
+            dry_run: report findings without repairs.
+            rebuild_cache: also put embeddings of knowledge bases back into the cache; calls no provider.
         """
         path = "/reconcile" if kb_id is None else f"/knowledge-bases/{segment(kb_id)}/reconcile"
         body = {"depth": depth, "dry_run": dry_run, "rebuild_cache": rebuild_cache}
@@ -35,14 +35,14 @@ class ReconcileCalls(Connection):
         return self._page("/reconcile/runs", "runs", ReconcileRun, {"kb_id": kb_id}, skip=skip, limit=limit)
 
     def reconcile_report(self, run_id: str) -> ReconcileReport:
-        """One run, as far as it is, with what it found by name."""
+        """Return a run with its progress and its findings by name."""
         return ReconcileReport.model_validate_json(self._transport.call("GET", f"/reconcile/runs/{segment(run_id)}"))
 
     def wait_for_reconcile(self, run_id: str, *, timeout_seconds: float = 3600.0) -> ReconcileReport:
         """Wait until a run has ended.
 
         Raises:
-            TransientError: it has not, within the time.
+            TransientError: it is unfinished in time.
         """
         deadline, pause = time.monotonic() + timeout_seconds, FIRST_LOOK_SECONDS
         while True:

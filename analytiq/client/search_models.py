@@ -8,7 +8,7 @@ from analytiq.client.answers import Answer
 
 
 class Scores(Answer):
-    """Scores of a passage by retriever and step; None for those that did not see it."""
+    """Scores of a passage by retriever and step; None for those that did not score it."""
 
     vector: float | None
     vector_rank: int | None
@@ -40,7 +40,7 @@ class Passage(Answer):
 
 
 class Degradation(Answer):
-    """A step that could not be made; the answer is what comes of the others."""
+    """A step that failed; the answer is the result of the others."""
 
     step: str
     code: str
@@ -80,7 +80,7 @@ class Judgement(Answer):
 
 
 class Explanation(Answer):
-    """The stages up to the first that a document does not pass; `place` is its best chunk's among all, from 1."""
+    """The stages up to the first failed one; `place` is the rank of its best chunk among all, from 1."""
 
     document_id: str
     document_name: str
@@ -93,4 +93,4 @@ class Explanation(Answer):
 
 
 MetadataFilter = dict[str, Any]
-"""As the API takes it: field → value, or an operator such as {"$gte": 2024}."""
+"""The API's filter: field → value, or an operator such as {"$gte": 2024}."""

@@ -1,4 +1,4 @@
-"""One call over HTTP: errors turned into ours, and repeated where the API asks for that."""
+"""A call over HTTP: translates errors, and retries if the API asks for that."""
 
 import ipaddress
 import random
@@ -32,15 +32,15 @@ FilePart = tuple[str, tuple[str, IO[bytes], str]]
 
 
 class Patience:
-    """The waits of one call: while the API asks for them, and through an outage that may pass by itself."""
+    """The waits of one call: those that the API asks for, and those during a temporary outage."""
 
     def __init__(self, *, has_key: bool, may_wait_long: bool, knows_api: bool) -> None:
-        """Begin.
+        """Begin a call.
 
         Args:
-            has_key: an Idempotency-Key keeps a repetition from being a second change.
-            may_wait_long: the API's word on when to call again is followed for any of its reasons.
-            knows_api: the API has answered before; where it has not, its address may be wrong.
+            has_key: an Idempotency-Key keeps a retry from repeating the change.
+            may_wait_long: honour the API's Retry-After for any reason.
+            knows_api: the API has answered before; otherwise its address may be wrong.
         """
         self._has_key = has_key
         self._may_wait_long = may_wait_long
@@ -54,10 +54,10 @@ class Patience:
         return self._waits > 0
 
     def wait_or_raise(self, error: ProblemError | UnreachableError) -> None:
-        """Wait until the call is worth repeating.
+        """Wait until a retry makes sense.
 
         Raises:
-            ProblemError: it is not, or was repeated for long enough.
+            ProblemError: a retry is useless, or was repeated long enough.
             UnreachableError: likewise.
         """
         if isinstance(error, ProblemError):
@@ -121,19 +121,19 @@ class Transport:
         json: Mapping[str, Any] | None = None,
         is_repeatable: bool = False,
     ) -> bytes:
-        """Return the body of the answer; retry while the API cannot answer, without making a change twice.
+        """Return the body of the answer; retry while the API is unavailable, without making a change twice.
 
         Args:
             method: the HTTP method.
             path: below the organization, with its leading slash.
-            query: the query's parameters; those that are None are left out.
+            query: the query's parameters; None is omitted.
             json: the body.
-            is_repeatable: a POST that changes nothing; every GET is.
+            is_repeatable: a POST without changes; every GET is.
 
         Raises:
-            ProblemError: the API refuses it.
+            ProblemError: the API refuses the call.
             UnreachableError: nothing answers.
-            InvalidInputError: what is to be sent is no text.
+            InvalidInputError: a value to send is not text.
         """
         wanted = {name: value for name, value in (query or {}).items() if value is not None}
         has_key = method == "POST" and not is_repeatable
@@ -158,14 +158,14 @@ class Transport:
         is_repeatable: bool,
         begin_again: Callable[[], None],
     ) -> bytes:
-        """Send files as multipart/form-data, read while they are sent; raises as `call` does.
+        """Send files as multipart/form-data, read while they are sent; raise the errors of `call`.
 
         Args:
             path: below the organization.
             fields: of the form.
-            files: open at their beginning.
-            is_repeatable: sending them twice makes the same documents; else a key sees to it.
-            begin_again: rewinds the files before they are sent once more.
+            files: open, at their beginning.
+            is_repeatable: sending them twice makes the same documents; otherwise a key is used.
+            begin_again: rewinds the files for a retry.
         """
         headers = {} if is_repeatable else {"Idempotency-Key": uuid4().hex}
         patience = Patience(has_key=not is_repeatable, may_wait_long=False, knows_api=self._has_answered)
@@ -187,8 +187,8 @@ class Transport:
         """Yield the lines of an answer as they arrive.
 
         Raises:
-            ProblemError: the API refuses it.
-            httpx.TransportError: the connection broke, or could not be made.
+            ProblemError: the API refuses the call.
+            httpx.TransportError: the connection broke, or could not be opened.
         """
         with self._http.stream("GET", self._prefix + path, headers=dict(headers)) as response:
             if not response.is_success:
@@ -217,7 +217,7 @@ class Transport:
 
 
 def _not_text(error: UnicodeEncodeError) -> InvalidInputError:
-    """Names of files and arguments of commands are bytes; those that are no text arrive as lone surrogates."""
+    """Return the error for a name or argument whose bytes are not text, which appear as lone surrogates."""
     around = error.object[max(error.start - 20, 0) : error.end + 20]
     return InvalidInputError(f"Only text in UTF-8 can be sent, and this is none: {around!a}.")
 

@@ -1,4 +1,4 @@
-"""Files on their way up."""
+"""Files being uploaded."""
 
 import io
 import mimetypes
@@ -13,7 +13,7 @@ from analytiq.errors import InvalidInputError
 OCTET_STREAM = "application/octet-stream"
 
 OnBytes = Callable[[int], None]
-"""Receives the number of bytes read for sending; negative where an upload is repeated."""
+"""Receives the number of bytes read for sending; negative if an upload is repeated."""
 
 
 def document_path(path: Path, root: Path, folder: str | None = None) -> str:
@@ -36,13 +36,13 @@ def document_path(path: Path, root: Path, folder: str | None = None) -> str:
 
 
 class CountedFile(io.FileIO):
-    """A file that tells how far its reader is; its size is known, so the request states its length."""
+    """A file that reports the progress of its reader; its size is known, so the request states its length."""
 
     def __init__(self, path: Path, on_bytes: OnBytes | None) -> None:
         """Open for reading.
 
         Raises:
-            InvalidInputError: it cannot be read, or has no end that is known (a device, a pipe).
+            InvalidInputError: it is unreadable, or has no known size (a device, a pipe).
         """
         try:
             # Opened without waiting: opening a pipe that nobody writes to would never return.
@@ -59,17 +59,17 @@ class CountedFile(io.FileIO):
         self._told_bytes = 0
 
     def begin_again(self) -> None:
-        """Take back what was told: the upload is repeated from its start."""
+        """Reset the reported progress: the upload restarts."""
         self.seek(0)
         if self._on_bytes is not None:
             self._on_bytes(-self._told_bytes)
         self._told_bytes = 0
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """As a file does, up to the length that the request has stated: a log may grow meanwhile.
+        """Read as a file does, up to the length stated by the request: a log may grow meanwhile.
 
         Raises:
-            InvalidInputError: it has become shorter.
+            InvalidInputError: the file has become shorter.
         """
         left = self._size_bytes - self.tell()
         wanted = left if size is None or size < 0 else min(size, left)

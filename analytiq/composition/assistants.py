@@ -1,4 +1,4 @@
-"""Services that answer with language models: conversations and prompts."""
+"""Services that answer by language models: conversations and prompts."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -43,7 +43,7 @@ class Assistants:
 
     @cached_property
     def runs(self) -> PromptRuns:
-        """Runs of prompts: asked for, read, cancelled."""
+        """Runs of prompts: requested, read, cancelled."""
         rows = self._rows
         return PromptRuns(rows, self._services.inference.chat_models)
 

@@ -72,7 +72,7 @@ class Inference:
 
     @cached_property
     def provider_accounts(self) -> ProviderAccounts:
-        """An organization's providers: their keys, and trials of them."""
+        """An organization's providers: their keys, and tests of them."""
         limits = self._services.tenancy.rate_limits
         return ProviderAccounts(self.credentials, self.embedding_models, limits, self.provider_recovery)
 
@@ -94,7 +94,7 @@ class Inference:
 
     @cached_property
     def catalogue(self) -> ModelCatalogue:
-        """The models open to an organization."""
+        """The models available to an organization."""
         default = self.embedding_models.default_model
         return ModelCatalogue(self.credentials, self.chat_models, [_local_model()], default_embedding_model=default)
 

@@ -103,7 +103,7 @@ class Ingestion:
 
     @cached_property
     def standings(self) -> KnowledgeBaseStandings:
-        """How much of a KB is indexed."""
+        """The indexing progress of a KB."""
         return KnowledgeBaseStandings(self._rows.announced)
 
     @cached_property
@@ -150,6 +150,6 @@ class Ingestion:
 
     @cached_property
     def cleaning(self) -> Cleaning:
-        """The stage that deletes the remains of a deleted document."""
+        """The stage that deletes the files and texts of a deleted document."""
         rows = self._rows
         return Cleaning(rows)

@@ -1,4 +1,4 @@
-"""Services that run jobs: handlers, runners, operators' views."""
+"""Services that run jobs: handlers, runners, and operators' views."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -70,7 +70,7 @@ class JobServices:
         return Workers(self._rows.workers)
 
     def new_history(self) -> History:
-        """Build a runner's record of the attempts at its jobs."""
+        """Build a runner's recorder of the attempts of its jobs."""
         rows = self._rows
         return History(rows.job_history, rows.documents, rows.knowledge_bases)
 

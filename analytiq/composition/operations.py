@@ -64,7 +64,7 @@ class Operations:
 
     @cached_property
     def watching(self) -> Watching:
-        """Live events for all who watch in this process."""
+        """Live events for all watchers in this process."""
         ingestion = self._services.ingestion
         reading = Reading(self._rows, ingestion.indexing_states, ingestion.standings)
         watching = Watching(self._rows.change_stream, reading, self._settings.watching)

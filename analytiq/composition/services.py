@@ -34,7 +34,7 @@ class Services:
         self.closing = AsyncExitStack()
         """Closes the services that were built, the last one first."""
         self.when_closing_begins: list[Callable[[], None]] = []
-        """End what streams to callers: a server that stops waits for them otherwise."""
+        """Ends the streams to callers, which a stopping server would otherwise wait for."""
         self._background: set[asyncio.Task[None]] = set()
 
     @cached_property
@@ -81,7 +81,7 @@ class Services:
         await self.retrieval.open_backends()
 
     def in_background(self, work: Coroutine[None, None, None]) -> None:
-        """Run work outside the caller's answer, whose duration must not reveal it; `close` awaits its end."""
+        """Run work outside of the caller's answer, so that its duration reveals nothing; `close` awaits its end."""
 
         async def logged() -> None:
             try:

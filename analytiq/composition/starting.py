@@ -19,7 +19,7 @@ async def bootstrap(settings: Settings, *, follows_environment: bool = False) ->
     """Connect, migrate, and compose the services.
 
     Args:
-        settings: the process's.
+        settings: the process's settings.
         follows_environment: True for the API alone, whose environment sets the platform's provider keys and default
             models: processes with another environment must not undo it.
 

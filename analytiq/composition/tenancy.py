@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Tenancy:
-    """Rights, limits and records of who did what."""
+    """Rights, limits, and the audit log."""
 
     def __init__(self, services: "Services") -> None:
         self._rows = services.repositories
@@ -40,7 +40,7 @@ class Tenancy:
 
     @cached_property
     def makers(self) -> Makers:
-        """The present rights of the makers of tokens and invitations."""
+        """The present rights of makers of tokens and invitations."""
         return Makers(self._rows.access_tokens, self._rows.members)
 
     @cached_property

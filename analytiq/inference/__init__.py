@@ -1,1 +1,1 @@
-"""Call models: embedding and chat models, their providers, and the keys that open them."""
+"""Models: embedding, chat and reranking calls, their providers, and the keys for them."""

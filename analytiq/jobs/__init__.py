@@ -1,1 +1,1 @@
-"""Run work that outlives a request: the queue and its workers."""
+"""Background work that outlives a request: the queue, its workers and the scheduler."""

@@ -1,1 +1,1 @@
-"""The platform as tools of the Model Context Protocol. Every tool is calls to the REST API with the caller's token."""
+"""The platform as tools of the Model Context Protocol. Every tool calls the REST API with the caller's token."""

@@ -1,4 +1,4 @@
-"""Files of the machine that the server runs on, which a model may name by their path."""
+"""Files on the server's machine, which a model may name by path."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from analytiq.errors import InvalidInputError, LimitExceededError
 
 LARGEST_BYTES = 40 * 1024 * 1024
-"""As base64 it stays below what the API takes as JSON."""
+"""As base64, this stays below the API's limit for JSON."""
 
 
 def read_file(path: str, folders: Sequence[Path]) -> tuple[str, bytes]:
@@ -14,10 +14,10 @@ def read_file(path: str, folders: Sequence[Path]) -> tuple[str, bytes]:
 
     Args:
         path: absolute, or below one of the folders.
-        folders: resolved; what links lead out of them is not in them.
+        folders: resolved; files outside that links point to are not allowed.
 
     Raises:
-        InvalidInputError: it is in none of them, or cannot be read.
+        InvalidInputError: it is in none of them, or unreadable.
         LimitExceededError: it is larger than LARGEST_BYTES.
     """
     for folder in folders:

@@ -1,4 +1,4 @@
-"""Size limit of a document in one answer; pure functions."""
+"""Size limit of a document in one answer. Pure."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,8 @@ def read(text: DocumentText, *, offset: int, most_characters: int = MOST_CHARACT
     """Select the pages that fit one answer.
 
     Args:
-        text: the pages that were asked for, in order.
-        offset: characters of the first one that are left out.
+        text: the requested pages, in order.
+        offset: characters to skip in the first one.
         most_characters: of all pages together.
     """
     pages: list[ReadPage] = []

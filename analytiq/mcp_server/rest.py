@@ -1,4 +1,4 @@
-"""The REST API as the tools call it: over the network, or within the process that serves it."""
+"""The REST API for the tools: over the network, or within the process that serves it."""
 
 import asyncio
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ import httpx
 from analytiq.client import ProblemError, UnreachableError
 
 LONGEST_WAIT_SECONDS = 20.0
-"""For a knowledge base that is still being loaded; clients of the protocol give a call up after 30 to 60 s."""
+"""Longest wait for a knowledge base being loaded; clients of the protocol time out after 30 to 60 s."""
 TIMEOUT_SECONDS = 60.0
 
 QueryValue = str | int | None
@@ -33,12 +33,12 @@ class RestApi:
         return await self._call("GET", path, query=query, is_repeatable=True)
 
     async def post(self, path: str, json: Mapping[str, Any], *, is_repeatable: bool = False) -> bytes:
-        """Return the body of the answer to a POST; raise as `get` does.
+        """Return the body of the answer to a POST; raise the errors of `get`.
 
         Args:
             path: below the organization, with its leading slash.
             json: the body.
-            is_repeatable: it changes nothing, and is sent again where the API says when.
+            is_repeatable: the call changes nothing, and is retried when the API says so.
         """
         return await self._call("POST", path, json=json, is_repeatable=is_repeatable)
 

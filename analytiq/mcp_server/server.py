@@ -1,4 +1,4 @@
-"""The server of the Model Context Protocol: the tools' names, parameters, and what they tell of themselves."""
+"""The server of the Model Context Protocol: the names, parameters and descriptions of the tools."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -20,7 +20,7 @@ from analytiq.mcp_server.tools import Tools, decoded
 from analytiq.models.upload import DuplicatePolicy
 
 OpenApi = Callable[[Context[Any, Any]], AbstractAsyncContextManager[RestApi]]
-"""The REST API as the caller of a tool may use it."""
+"""Opens the REST API for a caller of a tool."""
 
 INSTRUCTIONS = (
     "Documents of one organization, gathered in knowledge bases. Use search to answer questions, and cite the"
@@ -35,10 +35,10 @@ Limit = Annotated[int, Field(ge=1, le=100, description="How many to answer at mo
 
 
 class StrictServer(MCPServer[Any]):
-    """Refuses arguments that a tool has not: a misspelt filter would be ignored, and more be found than was asked."""
+    """Refuses unknown arguments: a misspelt filter would be ignored, and the result would be too large."""
 
     async def list_tools(self) -> list[Tool]:
-        """See MCPServer; the schemas say that nothing else is taken."""
+        """See MCPServer; the schemas forbid further properties."""
         tools = await super().list_tools()
         return [
             tool.model_copy(update={"input_schema": {**tool.input_schema, "additionalProperties": False}})
@@ -60,7 +60,7 @@ class StrictServer(MCPServer[Any]):
 def new_server(open_api: OpenApi, folders: Sequence[Path] = ()) -> MCPServer[Any]:
     """Build a server whose tools call the REST API that `open_api` opens.
 
-    With `folders` (resolved) files in them may be uploaded by their path: for a server on the user's own machine.
+    With `folders` (resolved), files in them may be uploaded by path: for a server on the user's own machine.
     """
     server = StrictServer(
         "analytiq", title="Analytiq", version=analytiq.__version__, instructions=INSTRUCTIONS, log_level="WARNING"

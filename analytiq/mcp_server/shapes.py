@@ -27,12 +27,12 @@ class FoundPassage(_Answer):
 
     @classmethod
     def of(cls, passage: Passage) -> "FoundPassage":
-        """From what the API answers."""
+        """Build the passage from the API's answer."""
         return cls.model_validate(passage, from_attributes=True)
 
 
 class FoundPassages(_Answer):
-    """Passages, best first. `notes` says what could not be done."""
+    """Passages, best first. `notes` names failed steps."""
 
     passages: list[FoundPassage]
     notes: list[str]
@@ -51,7 +51,7 @@ class KnowledgeBaseSummary(_Answer):
 
     @classmethod
     def of(cls, knowledge_base: KnowledgeBase, tags: list[str]) -> "KnowledgeBaseSummary":
-        """From what the API answers."""
+        """Build the summary from the API's answer."""
         return cls(
             kb_id=knowledge_base.kb_id,
             name=knowledge_base.name,
@@ -64,7 +64,7 @@ class KnowledgeBaseSummary(_Answer):
 
 
 class KnowledgeBasePage(_Answer):
-    """Some of the knowledge bases, newest first; `total_count` is how many there are."""
+    """A page of knowledge bases, newest first; `total_count` counts all."""
 
     knowledge_bases: list[KnowledgeBaseSummary]
     total_count: int
@@ -86,7 +86,7 @@ class DocumentSummary(_Answer):
 
     @classmethod
     def of(cls, document: Document, tags: list[str]) -> "DocumentSummary":
-        """From what the API answers."""
+        """Build the summary from the API's answer."""
         return cls(
             document_id=document.document_id,
             document_name=document.document_name,
@@ -101,7 +101,7 @@ class DocumentSummary(_Answer):
 
 
 class DocumentPage(_Answer):
-    """Some of the documents, newest first; `total_count` is how many there are."""
+    """A page of documents, newest first; `total_count` counts all."""
 
     documents: list[DocumentSummary]
     total_count: int
@@ -109,7 +109,7 @@ class DocumentPage(_Answer):
 
 
 class ReadPage(_Answer):
-    """Text of a page, from the `offset`th of its characters on."""
+    """Text of a page, from its character `offset` on."""
 
     page_number: int
     offset: int
@@ -117,7 +117,7 @@ class ReadPage(_Answer):
 
 
 class ReadDocument(_Answer):
-    """Pages of a document. Where there is more, `next_page` and `next_offset` say how to go on."""
+    """Pages of a document. If there are more, `next_page` and `next_offset` continue."""
 
     document_id: str
     document_name: str

@@ -24,9 +24,9 @@ from analytiq.mcp_server.shapes import (
 from analytiq.models.upload import DuplicatePolicy
 
 PAGE_SIZE = 100
-"""The most that the API lists at once."""
+"""The API's largest page."""
 MOST_KNOWLEDGE_BASES = 20
-"""Of one search."""
+"""Most knowledge bases of one search."""
 _OBJECT = TypeAdapter(dict[str, Any])
 
 
@@ -44,10 +44,10 @@ class Tools:
         document_ids: Sequence[str] | None,
         metadata_filter: Mapping[str, JsonValue] | None,
     ) -> FoundPassages:
-        """Passages of one knowledge base, by its name or id, or of all.
+        """Search one knowledge base, by its name or id, or all.
 
         Raises:
-            NotFoundError: there is no such knowledge base, or none at all.
+            NotFoundError: it does not exist, or there is none at all.
         """
         body: dict[str, Any] = {"query": query, "top_k": top_k}
         if document_ids is not None:
@@ -95,7 +95,7 @@ class Tools:
         return DocumentPage(documents=summaries, total_count=answer["total_count"], skip=skip)
 
     async def read_document(self, document_id: str, first_page: int, page_count: int, offset: int) -> ReadDocument:
-        """Pages of a document's text, as far as one answer goes."""
+        """Return pages of a document's text, up to the limit of one answer."""
         path = f"/documents/{_segment(document_id, 'document_id')}"
         answer = await self._api.get(f"{path}/text", skip=first_page - 1, limit=page_count)
         text = DocumentText.model_validate_json(answer)
@@ -120,7 +120,7 @@ class Tools:
         metadata: Mapping[str, JsonValue] | None,
         on_duplicate: DuplicatePolicy,
     ) -> Uploaded:
-        """Upload one file; tags that are missing are made."""
+        """Upload one file; create missing tags."""
         document: dict[str, Any] = {"name": name, "content": base64.b64encode(content).decode()}
         if tags:
             document["tag_ids"] = [await self._ensured_tag(tag) for tag in dict.fromkeys(tags)]
@@ -165,7 +165,7 @@ class Tools:
         return [KnowledgeBase.model_validate(item) for item in answer["knowledge_bases"]], answer["total_count"]
 
     async def _tag_names(self) -> dict[str, str]:
-        """Id → name of every tag."""
+        """Return the names of all tags by id."""
         names: dict[str, str] = {}
         while True:
             answer = _OBJECT.validate_json(await self._api.get("/tags", skip=len(names), limit=PAGE_SIZE))
@@ -191,7 +191,7 @@ def decoded(text: str | None, base64_content: str | None) -> bytes:
     """Decode a file given as text or base64.
 
     Raises:
-        InvalidInputError: neither or both are given, or it is no base64.
+        InvalidInputError: neither or both are given, or it is not base64.
     """
     if (text is None) == (base64_content is None):
         raise InvalidInputError.of_field("text", "Give either text, or content_base64 for a binary file.")

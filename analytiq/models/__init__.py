@@ -1,1 +1,1 @@
-"""Stored shapes: frozen, one subject a file. HTTP has shapes of its own in `api.schemas`."""
+"""Stored models: frozen, one subject a file. HTTP has models of its own in `api.schemas`."""

@@ -133,7 +133,7 @@ class LinkPurpose(StrEnum):
 
 
 class OneTimeLink(Stored):
-    """A secret that works once until it expires: a password reset, or a sign-in under way at a provider."""
+    """A secret that works once until it expires: a password reset, or a sign-in in progress at a provider."""
 
     id: str
     purpose: LinkPurpose
@@ -144,7 +144,7 @@ class OneTimeLink(Stored):
 
 
 ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
-"""The form of a mail address; only a mail that arrives proves more."""
+"""The form of a mail address; only a delivered mail proves more."""
 
 
 def normalize(email: str) -> str:

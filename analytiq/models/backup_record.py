@@ -14,7 +14,7 @@ class BackupKind(StrEnum):
 
 
 class BackupOutcome(StrEnum):
-    """The outcome. Interrupted: its process gave no sign of life for longer than it could have."""
+    """The outcome. Interrupted: the process ended without reporting an outcome."""
 
     RUNNING = "running"
     DONE = "done"

@@ -43,7 +43,7 @@ class ChangeKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of a row. `organization_id` is None if the change stream does not tell, and only the row does."""
+    """A change of a row. `organization_id` is None if only the row contains it."""
 
     key: ChangeKey
     moment: ChangeMoment

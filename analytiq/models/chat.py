@@ -55,8 +55,8 @@ class ChatUsage(Stored):
 class ChatThread(Stored):
     """A row of `chat_threads`.
 
-    `model` None: the organization's default. `score_threshold`: the least relevance of a passage that the model is
-    shown. `token_budget`: for all answers together. `running_message_id`: the answer under way, by a process that
+    `model` None: the organization's default. `score_threshold`: the least relevance of a passage sent to the
+    model. `token_budget`: for all answers together. `running_message_id`: the answer in progress, by a process that
     renews `running_until`; the next answer begins only after it. `owner`: the only reader, `user:{id}` or `token:{id}`;
     None in threads older than owners, which all of the organization may read.
     """
@@ -140,7 +140,7 @@ class StepKind(StrEnum):
 class ChatStep(Stored):
     """One step. `at`: characters of the answer before it. `numbers`: numbers of the passages found.
 
-    `arguments` is JSON. `error`: the reason for a call without effect, as the model was told.
+    `arguments` is JSON. `error`: the reason for a call without effect, as sent to the model.
     """
 
     kind: StepKind

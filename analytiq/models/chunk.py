@@ -1,4 +1,4 @@
-"""Chunks: the slices of a text that are embedded and found."""
+"""Chunks: slices of a text that are embedded and searched."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Chunk:
     """A slice of a document's text: `text == document_text[start:end]`, exactly.
 
-    `token_count` is in the tokens of the tokenizer that the sizes were given in.
+    `token_count` is in tokens of the tokenizer that measures chunk sizes.
     """
 
     chunk_index: int

@@ -18,7 +18,7 @@ class DocumentState(StrEnum):
 
 
 class Failure(Stored):
-    """A failure: a stable code, a sentence for the owner, and the time; `stack` is shown with its job only."""
+    """A failure: a stable code, a sentence for the owner, and the time; `stack` is shown only with its job."""
 
     code: str
     detail: str
@@ -33,9 +33,9 @@ class Failure(Stored):
 class Document(Stored):
     """A row of `docs`.
 
-    `text_id` names the extracted text that is served. It stays while a newer text is extracted, so that a replaced or
-    re-extracted document is found by its old text until the new one is ready. Every commit that relies on this row
-    raises `rev`, so that a concurrent delete or tag edit conflicts.
+    `text_id` names the current extracted text. It stays while a newer text is extracted, so that searches find a
+    replaced or re-extracted document by its old text until the new one is ready. Every commit that relies on this row
+    increments `rev`, so that a concurrent delete or tag edit conflicts.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Erasures: the request, its progress, and the proof that nothing is left."""
+"""Erasures: the request, its progress, and the proof that no row is left."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -67,7 +67,7 @@ class DocumentSelection(Stored):
 
 
 class Erasure(Stored):
-    """A row of `erasures`: its state and its report, which stay when all else is gone.
+    """A row of `erasures`: its state and its report, which outlive the erased data.
 
     `kb_ids` and `document_ids` name the objects of the proof; ids are all that the row stores. `counts`: rows erased by
     collection (in a dry run: to be erased). `left`: rows found by the last check; the proof is that it is empty.

@@ -1,4 +1,4 @@
-"""Continuity of a replica: whether a replica of a knowledge base leads on to the stored state. Pure."""
+"""Continuity of a replica: checks whether its version leads on to the stored state. Pure."""
 
 from collections.abc import Sequence
 

@@ -7,9 +7,9 @@ from analytiq.models.stored import Stored
 
 
 class IndexEntry(Stored):
-    """A row of `document_index`: the truth of what is searchable.
+    """A row of `document_index`: the authority on searchable generations.
 
-    `projection_hash`: hash of the document's fields that the chunks carry, if any.
+    `projection_hash`: hash of the document's fields stored in the chunks, if any.
     """
 
     organization_id: str

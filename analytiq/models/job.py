@@ -8,7 +8,7 @@ from analytiq.models.stored import Stored
 
 
 class JobKind(StrEnum):
-    """The kind of work. A job carries names, never a decision: the worker reads the truth when it runs."""
+    """The kind of work. A job contains names, never a decision: its worker reads the present state."""
 
     EXTRACT = "extract"
     MEMBERSHIP_DOCUMENT = "membership_document"
@@ -33,7 +33,7 @@ class JobState(StrEnum):
 
 
 WAITING_FOR_PROVIDER_CODES = ("provider_unavailable", "malformed_answer", "provider_unknown", "rate_limited")
-"""Error codes for which a job waits for its provider: an outage, or a wait that the provider asks for."""
+"""Error codes with which a job waits for its provider: an outage, or a wait that the provider requests."""
 ACCOUNT_CODES = (
     "provider_refused",
     "provider_key_missing",
@@ -41,7 +41,7 @@ ACCOUNT_CODES = (
     "secret_key_changed",
     "temporarily_unavailable",
 )
-"""Error codes that end a sync for want of a good key or address; it succeeds with another one."""
+"""Error codes that end a sync for lack of a good key or address; it succeeds with another one."""
 
 
 class Priority:

@@ -73,7 +73,7 @@ CHUNKING_RELEASE = 1
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
-    """Return the names with repeated ones numbered: A, A becomes A, A (2); existing names are avoided."""
+    """Return the names with repeated ones numbered (A, A becomes A, A (2)), avoiding existing names."""
     taken = set(names)
     seen: set[str] = set()
     distinct: list[str] = []

@@ -1,4 +1,4 @@
-"""Calls to chat and reranking models: the use and cost of each."""
+"""Calls to chat and reranking models: the usage and cost of each."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -17,7 +17,7 @@ class LlmOperation(StrEnum):
 
 
 class LlmUsage(Stored):
-    """A row of `llm_usage`: one call that was answered, or cut off after it had begun.
+    """A row of `llm_usage`: one call that was answered, or interrupted after it had begun.
 
     SPUs count embeddings only; a call to a chat model counts in tokens and US dollars. `cost_usd` is None if the
     model's price is unknown. `is_complete` is False if the answer was cut.

@@ -1,4 +1,4 @@
-"""Declared metadata fields: their types, the values that fit, and the stored form.
+"""Declared metadata fields: their types, valid values, and the stored form.
 
 A date is stored as a string of fixed length in UTC (`analytiq.models.moment.written`). The order of such strings is the
 order of the moments, so that any comparison of strings compares dates: in MongoDB, the search server's terms, and
@@ -41,7 +41,7 @@ class MisfitPolicy(StrEnum):
 
 
 class Misfit(ValueError):  # noqa: N818  # no error of the library's: it never leaves the function that reads it
-    """A value does not fit; the text says what was expected and what was given."""
+    """A value does not fit; the text names the expected type and the given value."""
 
 
 def fitted(value: JsonValue, field_type: FieldType) -> JsonValue:
@@ -76,7 +76,7 @@ def described(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredPath:
-    """A metadata path that begins with a declared field; `has_parts`: it asks for more than the field has."""
+    """A metadata path that begins with a declared field; `has_parts`: it addresses a part of the value."""
 
     name: str
     field_type: FieldType

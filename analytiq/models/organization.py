@@ -15,7 +15,7 @@ from analytiq.models.stored import Stored
 class CacheScope(StrEnum):
     """The reach of an organization's cached embeddings.
 
-    A global cache lets a tenant learn, by price or time, that another has the same text.
+    A global cache lets a tenant learn, by price or time, that another tenant has the same text.
     """
 
     GLOBAL = "global"
@@ -38,7 +38,7 @@ class Organization(Stored):
     id: str
     name: str
     cache_scope: CacheScope = CacheScope.ORGANIZATION
-    """The organization's choice: `global` counts only if the operator's settings allow it."""
+    """The organization's choice: `global` has effect only if the operator's settings allow it."""
     document_retention_days: int | None = None
     """Days after which documents are deleted; None keeps them."""
     ocr_languages: tuple[str, ...] | None = None

@@ -1,4 +1,4 @@
-"""The fields of a document that its chunks carry, so that MongoDB's search server can filter them."""
+"""The fields of a document stored in its chunks, so that MongoDB's search server can filter them."""
 
 import hashlib
 import json
@@ -8,7 +8,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """The fields that a document's chunks carry. `is_partial`: its metadata has more than `terms` holds."""
+    """The fields stored in a document's chunks. `is_partial`: its metadata has more terms than `terms` holds."""
 
     document_name: str
     tag_ids: tuple[str, ...]
@@ -25,4 +25,4 @@ class Projection:
 
 
 RELEASE = 1
-"""Raised when the same document would be projected in another way; its chunks are then written again."""
+"""Raised when the projection of the same document changes; its chunks are then rewritten."""

@@ -9,7 +9,7 @@ DEFAULT_ITERATIONS = 5
 
 
 class PromptConfiguration(Stored):
-    """Everything that shapes an answer.
+    """All settings that shape an answer.
 
     `answer_schema` and `metadata_filter` are JSON texts: as BSON, a schema's `$ref` would come back as a database
     pointer, and keys may be anything. `model` None: the organization's default at the time of the run. The budgets are

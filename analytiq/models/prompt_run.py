@@ -29,7 +29,7 @@ class StepKind(StrEnum):
     TOOL = "tool"
     """A tool was called."""
     CORRECTION = "correction"
-    """The model was told the fault of its answer."""
+    """The model was sent the fault of its answer."""
 
 
 class RecordedCall(Stored):
@@ -67,7 +67,7 @@ class RunStep(Stored):
 
 
 class RunUsage(Stored):
-    """Use of a run so far, over all its attempts. Calls of unknown price are not in `cost_usd`."""
+    """Usage of a run so far, over all of its attempts. Calls of unknown price are not in `cost_usd`."""
 
     model_calls: int = 0
     prompt_tokens: int = 0

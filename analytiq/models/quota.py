@@ -1,4 +1,4 @@
-"""SPU quotas: the limit, the use and the open reservations of an organization."""
+"""SPU quotas: the limit, the usage and the open reservations of an organization."""
 
 from datetime import datetime
 
@@ -42,5 +42,5 @@ class SpuAccount(Stored):
 
     @property
     def is_exhausted(self) -> bool:
-        """Return whether only a higher quota helps: reserved SPUs may come back, used ones do not."""
+        """Return whether only a higher quota helps: reserved SPUs may be returned, used ones are not."""
         return self.quota is not None and self.used >= self.quota

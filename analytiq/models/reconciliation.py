@@ -23,7 +23,7 @@ class DriftKind(StrEnum):
     HOLLOW = "hollow"
     """An index entry's generation has fewer or other vectors than it should have."""
     ORPHAN = "orphan"
-    """Vectors that no index entry names and no job works on."""
+    """Vectors without an index entry and without a job."""
     UNINDEXED = "unindexed"
     """A generation that is current, although its document's index entry names another or is gone."""
     UNREGISTERED = "unregistered"
@@ -39,7 +39,7 @@ class DriftKind(StrEnum):
     UNCOUNTED = "uncounted"
     """A knowledge base's counts differ from its index entries."""
     UNSETTLED = "unsettled"
-    """A knowledge base is shown as indexing for the first time, although nothing is left to do."""
+    """A knowledge base is shown as indexing for the first time, although no work is left."""
     UNCACHED = "uncached"
     """An embedding of a knowledge base is missing from the cache; checked on request only."""
     STUCK_DOCUMENT = "stuck_document"
@@ -49,7 +49,7 @@ class DriftKind(StrEnum):
     LOST_FILE = "lost_file"
     """A document's file is gone or incomplete; only a new upload or a backup repairs it."""
     LOST_DOCUMENT = "lost_document"
-    """A file or text whose document's row is gone, like those of most others: nothing is deleted for that."""
+    """A file or text whose document's row is lost together with most others: nothing is deleted."""
     ORPHANED_FILE = "orphaned_file"
     """Bytes of a file without a document or an upload."""
     ORPHANED_TEXT = "orphaned_text"
@@ -81,7 +81,7 @@ class RunState(StrEnum):
 
 
 class FoundDrift(Stored):
-    """A difference as a report shows it; names are looked up when the report is read."""
+    """One drift of a report; names are looked up when the report is read."""
 
     kind: DriftKind
     organization_id: str | None = None
@@ -105,7 +105,7 @@ class ReconciliationRun(Stored):
 
     `organization_id` is None for a run over everything, which no organization sees. `is_asked`: run as a job on
     request, not as a pass of the leader. `counts`: kind → number found; `examples` name some of each kind. `repairs`
-    were requested. `is_cut`: a bound was reached, and the next run goes on. `checked`: index entries that were checked.
+    were requested. `is_cut`: a bound was reached, and the next run continues. `checked`: index entries examined.
     `rebuilds_cache`: embeddings of knowledge bases are put back into the cache.
     """
 

@@ -1,10 +1,10 @@
-"""A passage as a chat model was shown it."""
+"""A passage in the form sent to a chat model."""
 
 from analytiq.models.stored import Stored
 
 
 class ShownPassage(Stored):
-    """A passage that a model was shown. It cites by `number`, which counts from 1 within an answer or a run."""
+    """A passage sent to a model. The model cites it by `number`, which counts from 1 within an answer or a run."""
 
     number: int
     kb_id: str
@@ -18,4 +18,4 @@ class ShownPassage(Stored):
     relevance: float
     content: str
     text_hash: str | None = None
-    """Hash of the text that the offsets count in; None: recorded before hashes were stored."""
+    """Hash of the text that the offsets refer to; None: recorded before hashes were stored."""

@@ -1,4 +1,4 @@
-"""Storage of an organization: its quota and its use."""
+"""Storage of an organization: its quota and its usage."""
 
 from analytiq.models.stored import Stored
 
@@ -11,9 +11,9 @@ class StorageAmount(Stored):
 
 
 class StorageAccount(Stored):
-    """An organization's quota and its use; None: unlimited.
+    """An organization's quota and its usage; None: unlimited.
 
-    `used` never rises above the quota, but lies above after the quota was lowered below it.
+    `used` never rises above the quota; after the quota was lowered, it may exceed it.
     """
 
     organization_id: str

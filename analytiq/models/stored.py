@@ -1,4 +1,4 @@
-"""The base of all stored shapes."""
+"""The base class of all stored models."""
 
 from pydantic import BaseModel, ConfigDict
 

@@ -57,7 +57,7 @@ class CurrentTexts:
     hashes: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def is_current(self, document_id: str, text_hash: str | None) -> bool | None:
-        """Compare the text of stored offsets with the present one; return None if its hash was not recorded."""
+        """Compare the text hash of stored offsets with the present one; return None if it was not recorded."""
         if text_hash is None:
             return None
         return self.hashes.get(document_id) == text_hash

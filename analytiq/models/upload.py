@@ -1,4 +1,4 @@
-"""Uploads under way."""
+"""Uploads in progress."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -17,7 +17,7 @@ class SpuCharge(Stored):
     """A row of `spu_ledger`; its id is that of the reservation that it settles.
 
     `spus` embeddings were first stored for this organization. `unconfirmed_spus` were reserved for a call that never
-    ended: its process died, and the provider may have been paid for nothing. They are not charged.
+    ended: its process died, and the provider may have been paid in vain. They are not charged.
     """
 
     id: str
@@ -51,7 +51,7 @@ class UsageGrouping(StrEnum):
 
 
 class UsageGroup(Stored):
-    """SPUs of one knowledge base, model or operation; `id` is None for use outside knowledge bases."""
+    """SPUs of one knowledge base, model or operation; `id` is None for usage outside of knowledge bases."""
 
     id: str | None
     spus: int
@@ -66,7 +66,7 @@ class UsageDay(Stored):
 
 
 class DailyUsage(Stored):
-    """SPUs by day and group, largest group first; smaller groups are summed. Days without any are left out.
+    """SPUs by day and group, largest group first; smaller groups are summed. Empty days are left out.
 
     `saved_spus` count in whole days.
     """

@@ -27,7 +27,7 @@ class VectorRow:
 
 @dataclass(frozen=True, slots=True)
 class VectorOwner:
-    """The fields that all rows of one staging share. `projection`: only if a search server filters them."""
+    """The fields shared by all rows of one staging. `projection`: only if a search server filters them."""
 
     organization_id: str
     kb_id: str

@@ -9,7 +9,7 @@ from analytiq.models.stored import Stored
 class Worker(Stored):
     """A row of `workers`; its id is the process's name, which its jobs store; `host` and `pid` locate it.
 
-    `concurrency` is its most concurrent jobs, `running` their number when last seen. `ocr_languages` are those
+    `concurrency`: its most concurrent jobs; `running`: their number at the last heartbeat. `ocr_languages`: those
     installed on its machine. `problems` are sentences on its limitations.
     """
 

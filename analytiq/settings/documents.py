@@ -15,7 +15,7 @@ class ExtractionSettings(Section):
     total_memory_bytes: int = Field(default=4096 * MEBIBYTE, ge=256 * MEBIBYTE)
     """Memory of all documents that a process reads at once; others wait. A part is reserved for small files."""
     cpu_seconds: int = 600
-    """The most CPU time of any file. A small file gets less: `cpu_seconds_least`, and more for each of its MiB."""
+    """Most CPU seconds of any file. A small file gets less: `cpu_seconds_least`, and more for each of its MiB."""
     cpu_seconds_least: int = Field(default=40, ge=1)
     cpu_seconds_per_mebibyte: int = Field(default=20, ge=0)
     cpu_seconds_per_mebibyte_of_pictures: int = Field(default=500, ge=0)

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from analytiq.errors import ConflictError, InvalidInputError
 
 WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # asked for by users, never our default
-"""An address to listen on → the one to reach it by from this machine."""
+"""An address to listen on → the address for clients on this machine."""
 
 ANSWER_SECONDS = 10.0
 
@@ -22,14 +22,14 @@ def url_of(host: str, port: int) -> str:
 
 
 def available_port(host: str, port: int) -> int:
-    """`port` where it can be had, or, for 0, a free one.
+    """Return `port` if it is free, or, for 0, a free one.
 
-    Asked before anything is started, so that the answer comes at once and in a sentence. Another program may
-    still take it before the API does; the API then ends with the same complaint.
+    Checked before anything is started, so that the refusal comes at once and in a sentence. Another program may
+    still take it before the API does; the API then ends with the same message.
 
     Raises:
         ConflictError: another program listens there.
-        InvalidInputError: this machine has no such address, or this user may not have that port.
+        InvalidInputError: this machine has no such address, or this user must not use that port.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

@@ -1,11 +1,11 @@
-"""Runs a module as `python -m` would, and ends at once when the process that started it ends, however it ended.
+"""Runs a module as `python -m` would, and ends at once when the process that started it ends, for any reason.
 
-`analytiq up` starts its processes through this. Standard input is a pipe of which `up` alone holds the writing
-end, and never writes: the kernel closes it when `up` is gone, killed or not. A thread waits for that. (A signal
-on the parent's death would do on Linux only, and is tied to the thread that forked.)
+`analytiq up` starts its processes through this. Standard input is a pipe whose writing end only `up` holds,
+and never uses: the kernel closes it when `up` is gone, killed or not. A thread waits for that. (A signal
+on the parent's death works on Linux only, and is tied to the thread that forked.)
 
-SIGKILL, not a clean end: the database is going down too, so there is nothing that draining could still save.
-Whatever was under way is taken up from its lease.
+SIGKILL, not a clean end: the database is going down too, so draining could save nothing.
+Leases let others resume the interrupted work.
 """
 
 import os

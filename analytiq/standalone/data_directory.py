@@ -1,11 +1,11 @@
-"""The data directory: one process holds it, and a few small files in it outlive that process.
+"""The data directory: one process holds it; a few small files in it outlive that process.
 
-    lock              held with flock by the process that runs the platform; says who that is
-    connection.json   where a client on this machine finds the API, and its token
+    lock              held with flock by the process that runs the platform; names that process
+    connection.json   the address of the API for clients on this machine, and their token
     secret.key, …     secrets made at first start
     mongodb/, mongod.*   the embedded server's own (`analytiq.standalone.embedded_server`)
 
-Directories have mode 0700, files 0600, whoever makes them: processes run with `keep_files_private`.
+Directories have mode 0700, files 0600, whoever creates them: processes run with `keep_files_private`.
 """
 
 import contextlib
@@ -68,10 +68,10 @@ class DataDirectory:
 
     @classmethod
     def claim(cls, path: Path) -> Self:
-        """Create the directory if need be and take it for this process.
+        """Create the directory if necessary and claim it for this process.
 
         Raises:
-            ConflictError: another process holds it; the text says which, and what to do.
+            ConflictError: another process holds it; the text names it, and a remedy.
             InvalidInputError: it cannot be created or written.
         """
         path = path.expanduser().absolute()
@@ -96,7 +96,7 @@ class DataDirectory:
         return directory
 
     def announce(self, url: str | None) -> None:
-        """Write into the lock file who holds the directory and where its API answers."""
+        """Write the holder of the directory and the API's address into the lock file."""
         if self._lock_descriptor is None:
             raise ConflictError(f"{str(self.path)!r} was released; claim it before announcing an address.")
         self._holder = self._holder.model_copy(update={"url": url})
@@ -116,15 +116,15 @@ class DataDirectory:
         return SecretStr(target.read_text(encoding="utf-8").strip())
 
     def write_connection(self, connection: ConnectionFile) -> None:
-        """Publish how to reach the API; readers see the old file or the new one, whole."""
+        """Publish the connection to the API; readers see either the old file or the new one."""
         write_private_file(self.path / CONNECTION_FILE, connection.model_dump_json(indent=2))
 
     def remove_connection(self) -> None:
-        """Take the address back when the API stops."""
+        """Remove the connection when the API stops."""
         (self.path / CONNECTION_FILE).unlink(missing_ok=True)
 
     def release(self) -> None:
-        """Let the next process have the directory; doing it twice is harmless."""
+        """Release the directory for the next process; idempotent."""
         if self._lock_descriptor is None:
             return
         os.ftruncate(self._lock_descriptor, 0)
@@ -148,8 +148,8 @@ _claimed: weakref.WeakSet[DataDirectory] = weakref.WeakSet()
 def _forget_in_forked_child() -> None:
     """Close the lock in a forked child.
 
-    A child shares its parent's flock. One that outlives a killed parent would otherwise hold the
-    directory, and the platform could not be started again before it ends.
+    A child shares its parent's flock. A child that outlives a killed parent would otherwise hold the
+    directory, and the platform could not start again before the child ends.
     """
     for directory in list(_claimed):
         directory._close()  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001  # this module's own class
@@ -189,12 +189,12 @@ def read_connection(path: Path) -> ConnectionFile:
 
 
 def keep_files_private() -> None:
-    """Let this process, and those that it starts, make files and directories that its user alone can read."""
+    """Let this process and its children create files and directories readable by their user alone."""
     os.umask(PRIVATE_UMASK)
 
 
 def make_private(root: Path) -> None:
-    """Take from others what earlier releases let them read below a data directory."""
+    """Remove other users' permissions that earlier releases granted below a data directory."""
     for directory, _, names in os.walk(root):
         for path in (Path(directory), *(Path(directory) / name for name in names)):
             with contextlib.suppress(OSError):  # gone, or another user's

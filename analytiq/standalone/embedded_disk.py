@@ -1,4 +1,4 @@
-"""The disk under the embedded server: whether it is full, and waiting until it is not."""
+"""The disk of the embedded server: detection of a full disk, and waiting for free space."""
 
 import asyncio
 import errno
@@ -10,7 +10,7 @@ from analytiq.settings import MEBIBYTE
 LEAST_FREE_BYTES = 300 * MEBIBYTE
 """Free space needed to restart mongod: it creates up to three journal files of 100 MB (measured)."""
 FULL_BYTES = MEBIBYTE
-"""With less than this a disk is full, whether or not mongod could still write so into its log."""
+"""Below this a disk counts as full, even if mongod could still log that."""
 LOOK_SECONDS = 5.0
 
 
@@ -30,7 +30,7 @@ def says_full(error: OSError) -> bool:
 
 
 async def wait_for_room(root: Path) -> None:
-    """Return once there is room again; at the earliest after one pause, since a quota does not show beforehand."""
+    """Return once there is free space; after at least one pause, since a user's quota is not visible beforehand."""
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         if free_bytes(root) >= LEAST_FREE_BYTES:

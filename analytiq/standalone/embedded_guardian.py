@@ -1,12 +1,12 @@
-"""Ends the embedded mongod when the process that started it has ended, however it ended.
+"""Ends the embedded mongod when the process that started it has ended, for any reason.
 
 Run as a script by `analytiq.standalone.embedded_process`, with two inherited process descriptors (pidfd).
 
 Why a process of its own, and not PR_SET_PDEATHSIG: that signal is tied to the *thread* that forked, so a
 server started from a worker thread would die with that thread; setting it needs Python code between fork
 and exec, which can deadlock in a process with threads. A pidfd is tied to the process and is immune to
-reused process ids. When this guardian itself is killed, mongod runs on; the parent starts another guardian,
-or, where the parent is gone too, the next start adopts the survivor.
+reused process ids. If this guardian is killed, mongod continues; the parent starts another guardian,
+or, if the parent is gone too, the next start adopts the survivor.
 """
 
 import contextlib
@@ -19,10 +19,10 @@ SHUTDOWN_MILLISECONDS = 60_000
 
 
 def guard(parent: int, mongod: int) -> None:
-    """Wait for either to end; if it was the parent, end mongod.
+    """Wait for either to end; if the parent ended, end mongod.
 
     Args:
-        parent: pidfd of the process to outlive for a moment.
+        parent: pidfd of the process that started mongod.
         mongod: pidfd of the server.
     """
     if mongod in _first_to_end(parent, mongod):

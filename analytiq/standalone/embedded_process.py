@@ -1,4 +1,4 @@
-"""One mongod process: its command line, its start, its end, and what its log says when it fails."""
+"""A mongod process: its command line, its start, its end, and the explanation of failures by its log."""
 
 import asyncio
 import contextlib
@@ -27,9 +27,9 @@ LOG_TAIL_BYTES = 256 * 1024
 MAX_QUOTE = 600
 SHUTDOWN_SECONDS = 60.0
 TRANSACTION_SECONDS = 5
-"""After which a transaction is aborted; ours take milliseconds.
+"""Seconds after which a transaction is aborted; the platform's take milliseconds.
 
-A process that is killed within one leaves it open on the server, which holds what it wrote: a knowledge base's commits
+A process killed within a transaction leaves it open on the server, which locks its writes: a knowledge base's commits
 and the job stood still for 80 to 90 s with the default of 60, to which the server adds up to half.
 """
 PORTS = range(20_000, 32_768)
@@ -91,11 +91,11 @@ class ServerFiles:
 
     @property
     def output(self) -> Path:
-        """Output before the log opened: a missing library, a wrong option, a log not writable."""
+        """Output before the log is open: a missing library, a wrong option, an unwritable log."""
         return self.root / "mongod.out"
 
     def rotate(self) -> None:
-        """Begin an empty log; the one before is kept for whoever asks why the last run ended."""
+        """Begin an empty log; keep the previous one, which explains the end of the last run."""
         for file in (self.log, self.output):
             with contextlib.suppress(FileNotFoundError):
                 file.replace(file.with_name(f"{file.name}.previous"))
@@ -130,7 +130,7 @@ class MongodProcess:
     """A running mongod, either started here or adopted."""
 
     def __init__(self, pid: int, port: int, child: subprocess.Popen[bytes] | None) -> None:
-        """Take charge of a running process; an own child counts as running until it is waited for.
+        """Take charge of a running process; a child counts as running until it is waited for.
 
         Raises:
             ProcessLookupError: no such process runs.
@@ -142,7 +142,7 @@ class MongodProcess:
         self._guarding = asyncio.create_task(self._guard(), name=f"guardian-of-mongod-{pid}")
 
     async def wait(self) -> int | None:
-        """Wait for its end; returns the exit status (negative: a signal), None for an adopted one."""
+        """Wait for its end; return the exit status (negative: a signal), None for an adopted process."""
         loop = asyncio.get_running_loop()
         ended = asyncio.Event()
         # A duplicate, so that two waits at a time do not unregister each other.
@@ -156,7 +156,7 @@ class MongodProcess:
         return None if self._child is None else self._child.wait()
 
     async def end(self) -> None:
-        """Shut it down cleanly; kill it where that takes more than a minute."""
+        """Shut it down cleanly; kill it if that takes more than a minute."""
         try:
             self._signal(signal.SIGTERM)
             try:
@@ -169,12 +169,12 @@ class MongodProcess:
             await self.forget()
 
     async def forget(self) -> None:
-        """Let go of a server that has ended; its guardian ends with it."""
+        """Release an ended server; its guardian ends with it."""
         await self._guarding
         os.close(self._descriptor)
 
     async def _guard(self) -> None:
-        """Keep a guardian beside the server until it ends (`embedded_guardian` says why)."""
+        """Keep a guardian beside the server until it ends; see `embedded_guardian`."""
         while not self._has_ended():
             guardian = await self._start_guardian()
             # It ends with the server, or by being killed, and then the server needs another one.
@@ -257,14 +257,14 @@ def command(binary: Path, files: ServerFiles, limits: ServerLimits, port: int) -
 
 
 def free_port(preferred: int | None) -> int:
-    """`preferred` where it is free, else a random one below those that the system hands out.
+    """Return `preferred` if it is free, else a random port below the system's ephemeral ones.
 
-    A port that the system hands out (from 32768) would often be some client's when mongod comes back to
-    it, and a mongod whose old port is held by a program that accepts and stays mute waits 30 s for it before
+    An ephemeral port (from 32768) would often belong to some client when mongod returns to
+    it, and a mongod whose old port accepts without answering waits 30 s before
     it believes that it has moved.
 
     Another process may take the port before mongod does; mongod then ends with status 48 and the caller
-    asks again.
+    tries again.
     """
     candidates = random.sample(PORTS, 50)
     for port in candidates if preferred is None else [preferred, *candidates]:
@@ -292,8 +292,8 @@ def explain_end(files: ServerFiles, binary: Path, status: int | None, port: int)
 def last_words(files: ServerFiles) -> str:
     """Return the fatal log line and the error that led to it.
 
-    What it cannot log it prints: that the log, on a full disk, cannot be written. Falls back to what it printed
-    before it had a log (a library missing), and then to nothing.
+    Messages that it cannot log, as on a full disk, are printed. Falls back to the output
+    from before the log (a missing library), and then to nothing.
     """
     lines = [*_log_lines(files.log), *_log_lines(files.output)]
     fatal = next((index for index, line in enumerate(lines) if line.is_fatal), None)
@@ -312,7 +312,7 @@ def last_words(files: ServerFiles) -> str:
 def lacks_room(files: ServerFiles) -> bool:
     """Return whether mongod ended because of a full disk, by the disk's state or its log.
 
-    The words count as well: what it had begun to write it gives back when it ends, so that a few megabytes may be free.
+    The log counts as well: mongod frees its partial writes when it ends, so a few megabytes may be free.
     """
     text = f"{_tail(files.log)}\n{_tail(files.output)}"
     return embedded_disk.is_full(files.root) or any(sign in text for sign in NO_SPACE_SIGNS)
@@ -355,7 +355,7 @@ def _reason(attributes: dict[str, Any]) -> str:
 
 
 def _advice(text: str, files: ServerFiles, status: int | None, port: int) -> tuple[FailureKind, str]:
-    """Return the first matching rule; patterns are mongod's and the loader's wording."""
+    """Return the first matching rule; patterns are the wording of mongod and the loader."""
     if status == EXIT_ADDRESS_IN_USE or "Address already in use" in text:
         return FailureKind.PORT_TAKEN, f"Port {port} on {HOST} is taken by another program; start again."
     if status == EXIT_INCOMPATIBLE_DATA or any(sign in text for sign in INCOMPATIBLE_DATA_SIGNS):

@@ -1,4 +1,4 @@
-"""The embedded MongoDB: a real mongod as a replica set of one, started, watched and ended by this process.
+"""The embedded MongoDB: a real mongod as a one-node replica set, started, watched and ended by this process.
 
     claim the data directory ─▶ a survivor of a crash runs on it? ─yes─▶ adopt it ──┐
                                         │ no                                        ├─▶ primary ─▶ watched
@@ -7,8 +7,8 @@
                                                       └──────── it ended by itself ◀─────────┘
                                                         (its disk is full: once there is room)
 
-It listens on the loopback only, with authentication; key and password are made at first start and kept in
-the data directory. It ends when this process ends, however that happens (`embedded_guardian`). Linux only.
+It listens on the loopback only, with authentication; key and password are created at first start and kept in
+the data directory. It ends when this process ends, for any reason (`embedded_guardian`). Linux only.
 """
 
 import asyncio
@@ -51,10 +51,10 @@ from analytiq.storage.embedded_replica_set import (
 from analytiq.storage.session import DatabaseError
 
 OPLOG_MEBIBYTES = 512
-"""Fixed when the data are first made; `analytiq doctor` counts it among the space that is needed."""
+"""Fixed at the creation of the data; `analytiq doctor` includes it in the required space."""
 
 START_SECONDS = 120.0
-"""From exec to primary. Measured under 2 s; recovery after a crash may replay a journal of gigabytes."""
+"""Seconds from exec to primary. Measured under 2 s; recovery after a crash may replay a journal of gigabytes."""
 
 SURVIVOR_SECONDS = 75.0
 """Time for a survivor to end: longer than its guardian waits before killing it."""
@@ -83,11 +83,11 @@ class EmbeddedServer:
         """Prepare; nothing runs before `start`.
 
         Args:
-            directory: claimed, and kept claimed until `stop` has returned.
-            database: the one that the returned address opens; None: all, as the administrator.
+            directory: claimed until `stop` has returned.
+            database: the one accessible by the returned address; None: all, as the administrator.
             cache_bytes: WiredTiger's cache, at least 256 MiB.
-            on_death: told, in sentences, each time mongod ends by itself and is restarted, and what to do where its
-                disk is full.
+            on_death: called with sentences each time mongod ends unexpectedly and is restarted, with the remedy for a
+                full disk.
         """
         self._directory = directory
         self._files = ServerFiles(directory.path)
@@ -103,13 +103,13 @@ class EmbeddedServer:
         return None if self._process is None else self._process.pid
 
     async def start(self) -> SecretStr:
-        """Bring the database up as primary; returns its connection URI, valid across restarts of mongod.
+        """Bring the database up as primary; return its connection URI, valid across restarts of mongod.
 
         Raises:
-            InvalidInputError: no mongod is to be had here.
-            PermanentError: mongod fails; quotes it, and says what to do.
+            InvalidInputError: no mongod is available.
+            PermanentError: mongod fails; quotes its log, with a remedy.
             TransientError: it is not ready within two minutes.
-            ConflictError: another mongod holds the data and will not let go.
+            ConflictError: another mongod holds the data.
         """
         if sys.platform != "linux":
             raise InvalidInputError(
@@ -138,7 +138,7 @@ class EmbeddedServer:
             raise
 
     async def _address(self, port: int, password: SecretStr) -> SecretStr:
-        """Return what opens the database, as a user of that database where one is named."""
+        """Return the address, as the application's user if a database is named."""
         if self._database is None:
             return connection_uri(port, password)
         own_password = self._directory.read_or_create_secret(APPLICATION_PASSWORD_FILE)
@@ -154,7 +154,7 @@ class EmbeddedServer:
         return connection_uri(port, own_password, user=APPLICATION_USER)
 
     async def stop(self) -> None:
-        """Shut mongod down cleanly (about 1 s); doing it twice is harmless."""
+        """Shut mongod down cleanly (about 1 s); idempotent."""
         supervisor, self._supervisor = self._supervisor, None
         if supervisor is None:
             return
@@ -163,10 +163,10 @@ class EmbeddedServer:
             await self._end(self._process)
 
     async def wait_closed(self) -> None:
-        """Return when `stop` was called.
+        """Return once `stop` is called.
 
         Raises:
-            AnalytiqError: mongod was given up; the text says what it died of.
+            AnalytiqError: mongod has failed for good; the text gives the cause.
         """
         supervisor = self._supervisor
         if supervisor is None:
@@ -176,10 +176,10 @@ class EmbeddedServer:
             supervisor.result()
 
     async def _adopt(self, password: SecretStr) -> MongodProcess | None:
-        """Take over a mongod that outlived the process that started it, or see it end.
+        """Adopt a mongod that outlived the process that started it, or wait for its end.
 
         Raises:
-            ConflictError: it does neither.
+            ConflictError: neither succeeds.
         """
         state = ServerState.read(self._files.state)
         if state.process is None or state.port is None or not state.process.serves(self._files.data):
@@ -211,7 +211,7 @@ class EmbeddedServer:
 
         Args:
             password: of its user.
-            port: the only one that will do, or None: the last one, else any.
+            port: the only acceptable one; None: the previous one, else any.
         """
         failures: list[StartFailure] = []
         for binary in find_binaries():
@@ -271,7 +271,7 @@ class EmbeddedServer:
         return process
 
     async def _await_primary(self, process: MongodProcess, binary: Path, password: SecretStr) -> StartFailure | None:
-        """Wait for primary or for the end of the process, whichever comes first."""
+        """Wait for the primary or for the end of the process, whichever comes first."""
         ServerState(port=process.port, process=RunningServer.of(process.pid)).write(self._files.state)
         ending = asyncio.create_task(process.wait())
         rising = asyncio.create_task(make_primary(process.port, password))
@@ -330,7 +330,7 @@ class EmbeddedServer:
             self._process = await self._launch_again(password, process.port, is_out_of_room=is_out_of_room)
 
     async def _launch_again(self, password: SecretStr, port: int, *, is_out_of_room: bool) -> MongodProcess:
-        """Start another mongod on the port that clients know; where the last one ran out of room, wait for it first."""
+        """Start another mongod on the known port; after a full disk, wait for free space first."""
         while True:
             try:
                 if not is_out_of_room:
@@ -376,5 +376,5 @@ async def _cancel(task: asyncio.Task[object]) -> None:
 
 
 def _new_key() -> str:
-    """Generate a key file's content; mongod takes 6 to 1024 characters of standard base64."""
+    """Generate a key file's content; mongod accepts 6 to 1024 characters of standard base64."""
     return base64.b64encode(os.urandom(96)).decode()

@@ -8,7 +8,7 @@ from analytiq.standalone.data_directory import write_private_file
 
 
 class RunningServer(BaseModel):
-    """A process id, and what tells it from a later process with the same id."""
+    """A process id, with the data that distinguishes it from a later process with the same id."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -18,7 +18,7 @@ class RunningServer(BaseModel):
 
     @classmethod
     def of(cls, pid: int) -> "RunningServer | None":
-        """Identify the running process; None where none runs."""
+        """Identify the running process; return None if there is none."""
         ticks = _started_ticks(pid)
         return None if ticks is None else cls(pid=pid, started_ticks=ticks)
 
@@ -43,14 +43,14 @@ class ServerState(BaseModel):
 
     @classmethod
     def read(cls, file: Path) -> "ServerState":
-        """Read the last state; an empty one where the file is missing or damaged."""
+        """Read the last state; return an empty one if the file is missing or damaged."""
         try:
             return cls.model_validate_json(file.read_text(encoding="utf-8"))
         except (FileNotFoundError, ValidationError):
             return cls()
 
     def write(self, file: Path) -> None:
-        """Replace the file, durably."""
+        """Replace the file durably."""
         write_private_file(file, self.model_dump_json())
 
 

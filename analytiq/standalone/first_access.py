@@ -1,4 +1,4 @@
-"""The organization and token of a data directory: those it has, or, at first start, new ones."""
+"""The organization and token of a data directory: the existing ones, or, at first start, new ones."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,15 +31,15 @@ class Access:
     token: SecretStr
     is_new_token: bool
     has_provider_keys: bool = False
-    """Whether the database holds keys encrypted with the secret key."""
+    """True if the database contains keys encrypted with the secret key."""
     owner_invitation: SecretStr | None = None
-    """Of a link that makes its follower the owner, where a new organization has nobody yet."""
+    """Secret of a link that makes its follower the owner, if a new organization has no member yet."""
 
 
 async def open_or_create(uri: SecretStr, settings: Settings, directory: Path) -> Access:
     """Return the access in the directory's connection.json; issue a token where it is missing or invalid.
 
-    Migrates the database on the way. The oldest organization counts, and one is made where there is none.
+    Also migrate the database. Uses the oldest organization, and creates one if there is none.
     """
     connection = await connect(uri, settings.mongo.database)
     try:

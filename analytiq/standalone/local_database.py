@@ -1,4 +1,4 @@
-"""The platform's database, reached without the API: for recovery, and for what the API does not tell."""
+"""Direct access to the platform's database, for recovery, and for data missing from the API."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -22,11 +22,11 @@ from analytiq.tenancy.organizations.service import FIRST_ORGANIZATION_NAME, Issu
 Result = TypeVar("Result")
 
 JobCounts = dict[tuple[str, str], int]
-"""(kind, state) → how many."""
+"""The number of jobs by (kind, state)."""
 
 
 def address_of_database(settings: Settings, data_dir: Path | None) -> SecretStr:
-    """Find the database: the embedded one of the named data directory if it runs, else as `analytiq up` does.
+    """Find the database: the named data directory's embedded one if it runs, else as `analytiq up` does.
 
     Raises:
         NotFoundError: MONGODB_URI is not set, and no embedded database runs.
@@ -45,7 +45,7 @@ def describe(uri: SecretStr, database: str) -> str:
     """Describe the database server: replica set or sharded cluster, and its version.
 
     Raises:
-        AnalytiqError: it cannot be reached, or cannot do what the platform needs.
+        AnalytiqError: it cannot be reached, or does not support the platform.
     """
 
     async def say(connection: MongoConnection) -> str:
@@ -68,10 +68,10 @@ def count_jobs(uri: SecretStr, database: str, organization_id: str) -> JobCounts
 def issue_token(
     uri: SecretStr, database: str, name: str, scope: TokenScope, organization_id: str | None
 ) -> tuple[str, IssuedToken]:
-    """Make an access token for an organization; returns the organization's id too.
+    """Create an access token for an organization; return the organization's id too.
 
-    By default for the oldest, and for a first one where there is none: an installation whose processes are started
-    one by one has no other way to make it.
+    By default for the oldest; without any, create one: an installation whose processes are started
+    one by one has no other way.
 
     Raises:
         NotFoundError: there is no such organization.
@@ -115,7 +115,7 @@ def on_database(
 
 
 def run_on_database(uri: SecretStr, database: str, work: Callable[[MongoConnection], Awaitable[Result]]) -> Result:
-    """Connect, do the work, close; the driver's passing failures become errors of ours."""
+    """Connect, do the work, close; turn the driver's temporary failures into errors of the library."""
 
     async def run() -> Result:
         connection = await connect(uri, database)

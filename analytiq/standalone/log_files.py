@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 MAX_LOG_BYTES = 16 * 1024 * 1024
-"""About 100,000 lines. Beyond it the file is kept as `NAME.log.1`, which replaces the one before."""
+"""About 100,000 lines. A larger file becomes `NAME.log.1`, which replaces the previous one."""
 
 POLL_SECONDS = 0.5
 MAX_READ_BYTES = 256 * 1024
@@ -23,8 +23,8 @@ class LogFiles:
         """Prepare; nothing is read before `follow`.
 
         Args:
-            files: the files to follow; one that does not exist yet is waited for.
-            report: called with a sentence for each error that a process has logged.
+            files: the files to follow; missing ones are awaited.
+            report: called with a sentence for each logged error.
         """
         self._positions = dict.fromkeys(files, 0)
         self._report = report

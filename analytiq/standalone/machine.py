@@ -1,4 +1,4 @@
-"""The machine's cores and memory, and how much work fits them."""
+"""The machine's cores and memory, and the work that fits them."""
 
 import os
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from analytiq.settings import Settings
 GIBIBYTE = 1024**3
 
 CORES_PER_WORKER = 4
-"""A worker process has one interpreter lock: above about four cores, a second process uses the machine better."""
+"""Cores that one worker process can use, since it has one interpreter lock: beyond, a second process is better."""
 BYTES_PER_WORKER = 2 * GIBIBYTE
-"""A worker with the local model takes 0.35 GB; the rest is room for the parsers that it starts."""
+"""A worker with the local model takes 0.35 GB; the rest is for its parsers."""
 BYTES_PER_SLOT = GIBIBYTE // 2
 SLOTS_PER_CORE = 2
-"""A job waits for the database or a provider about half of its time."""
+"""Job slots a core: a job waits for the database or a provider about half of its time."""
 MAX_WORKERS = 8
 MIN_SLOTS = 2
 MAX_SLOTS = 16
@@ -40,7 +40,7 @@ class Capacity:
     threads: int
 
     def describe(self, machine: Machine) -> str:
-        """Say the capacity and its reason in a sentence."""
+        """Describe the capacity with its reason in a sentence."""
         workers = _counted(self.workers, "worker")
         each = " each" if self.workers > 1 else ""
         work = f"{workers} with {_counted(self.slots, 'job slot')} and {_counted(self.threads, 'model thread')}{each}"
@@ -49,14 +49,14 @@ class Capacity:
 
 
 def plan_capacity(machine: Machine, settings: Settings, *, workers: int | None) -> Capacity:
-    """Choose how many workers, slots and threads fit the machine; what the user has set is kept.
+    """Choose the numbers of workers, slots and threads for the machine; keep the user's settings.
 
-    One core is left to the API and the database where there are more than two.
+    With more than two cores, one is left to the API and the database.
 
     Args:
-        machine: what this process may use.
+        machine: the resources of this process.
         settings: `worker.concurrency` and `embedding.local_threads` are kept if the environment names them.
-        workers: the number that the user asked for; None to choose it.
+        workers: the user's number; None to choose it.
     """
     cores = machine.cores if machine.cores <= 2 else machine.cores - 1
     fitting = min(cores // CORES_PER_WORKER, machine.memory_bytes // BYTES_PER_WORKER, MAX_WORKERS)
@@ -85,7 +85,7 @@ def read_machine() -> Machine:
 
 
 def parse_cpu_quota(text: str) -> int | None:
-    """Return the whole cores that a `cpu.max` of cgroup version 2 grants; None for no limit.
+    """Return the whole cores granted by a `cpu.max` of cgroup version 2; None for no limit.
 
     Source: Linux, Documentation/admin-guide/cgroup-v2.rst: "$MAX $PERIOD", in microseconds.
     """

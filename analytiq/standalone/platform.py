@@ -1,10 +1,10 @@
-"""Everything on one machine: the database, the API, workers and the reconciler, run by this process.
+"""The whole platform on one machine: the database, the API, workers and the reconciler, run by this process.
 
     claim the data directory ─▶ database ─▶ migrate, organization and token ─▶ API and workers ─▶ reconciler
                                                                                                       │
                                              connection.json, "ready" ◀── GET /ready answers 200 ◀────┘
 
-It stops the other way round: workers and reconciler finish what they hold, then the API, the database last.
+Stops in the reverse order: workers and reconciler finish their jobs, then the API, the database last.
 This process stays small: it imports neither the parsers nor the models, only the database's driver.
 """
 
@@ -34,7 +34,7 @@ READY_SECONDS = 120.0
 READY_POLL_SECONDS = 0.05
 
 DRAIN_MARGIN_SECONDS = 5.0
-"""Extra time for a worker to return unfinished jobs to the queue."""
+"""Extra seconds for a worker to return unfinished jobs to the queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,11 @@ class PlatformOptions:
     """Options of a run.
 
     Attributes:
-        data_dir: where everything is kept.
-        host: address that the API listens on.
+        data_dir: directory of all data.
+        host: address of the API.
         port: its port; 0 takes a free one.
-        capacity: how many worker processes, and the slots and model threads of each.
-        keeps_logs: whether the processes' logs go to files in the data directory rather than to the terminal.
+        capacity: the number of worker processes, with the slots and model threads of each.
+        keeps_logs: whether the processes log to files in the data directory instead of the terminal.
     """
 
     data_dir: Path
@@ -58,12 +58,12 @@ class PlatformOptions:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The platform as it came up."""
+    """The started platform."""
 
     connection: ConnectionFile
     access: Access
     logs: Path | None
-    """The directory of the processes' logs; None where they print to the terminal."""
+    """Directory of the processes' logs; None if they print to the terminal."""
 
 
 class Platform:
@@ -73,9 +73,9 @@ class Platform:
         """Prepare; nothing runs before `start`.
 
         Args:
-            settings: of the environment; `options` take precedence.
-            options: how this run is to be.
-            report: told, in a sentence, each time a part of it died and is restarted.
+            settings: read from the environment; `options` take precedence.
+            options: of this run.
+            report: called with a sentence each time a part died and is restarted.
         """
         self._settings = settings
         self._options = options
@@ -87,13 +87,13 @@ class Platform:
         self._following: asyncio.Task[None] | None = None
 
     async def start(self) -> Ready:
-        """Bring everything up; returns once the API answers that it is ready.
+        """Start everything; return once the API reports that it is ready.
 
         Raises:
             ConflictError: another process holds the data directory, or the port.
-            InvalidInputError: a setting is wrong, or there is no mongod.
-            TransientError: the database or the API does not get ready in time.
-            PermanentError: a process ends again and again.
+            InvalidInputError: a setting is invalid, or there is no mongod.
+            TransientError: the database or the API is not ready in time.
+            PermanentError: a process ends repeatedly.
         """
         directory = self._stack.enter_context(DataDirectory.claim(self._options.data_dir))
         port = available_port(self._options.host, self._options.port)
@@ -112,10 +112,10 @@ class Platform:
         return Ready(connection, access, directory.path / LOGS if self._options.keeps_logs else None)
 
     async def wait_given_up(self) -> None:
-        """Return never while all is well.
+        """Wait until the platform fails for good.
 
         Raises:
-            AnalytiqError: the database, or at start a process, ends again and again.
+            AnalytiqError: the database, or at start a process, ends repeatedly.
         """
         waits = [asyncio.create_task(process.wait_given_up()) for process in self._processes]
         if self._database is not None:
@@ -128,7 +128,7 @@ class Platform:
             await _cancel(waits)
 
     async def stop(self) -> None:
-        """Stop in order; doing it twice is harmless."""
+        """Stop in order; idempotent."""
         drain_seconds = self._settings.worker.drain_seconds + DRAIN_MARGIN_SECONDS
         for processes in (self._background, self._api):
             await asyncio.gather(*(process.stop(drain_seconds=drain_seconds) for process in processes))
@@ -140,7 +140,7 @@ class Platform:
         await self._stack.aclose()
 
     def kill_processes(self) -> None:
-        """End all but the database at once, for a person who will not wait; `stop` still does the rest."""
+        """Kill all but the database at once, for an impatient user; `stop` still does the rest."""
         for process in self._processes:
             process.kill()
 
@@ -178,7 +178,7 @@ class Platform:
         return secret_key
 
     async def _tell_of_another_key(self, secret_key: SecretStr, directory: DataDirectory, uri: SecretStr) -> None:
-        """Say at once what would otherwise be met by the first call to a provider; all else works, so it starts."""
+        """Report an unreadable key now instead of at the first call to a provider; all else works, so it starts."""
         # Imported only where keys are stored: cryptography is 8 MB.
         from analytiq.inference.credentials.encryption import Vault
         from analytiq.standalone.secret_keys import key_problem
@@ -191,7 +191,7 @@ class Platform:
     async def _tell_of_changes(
         self, secret_key: SecretStr, directory: DataDirectory, uri: SecretStr, *, has_keys: bool
     ) -> None:
-        """Say which keys and default models this start changes by its environment; the API's start changes them."""
+        """Report the keys and default models changed by the environment of this start; the API applies them."""
         names_default = self._settings.embedding.default_model or self._settings.llm.default_model
         if not has_keys and not names_default and not provider_keys_from_environment():
             return

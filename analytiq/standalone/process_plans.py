@@ -28,7 +28,7 @@ LOGS = "logs"
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """The processes, by what they are for."""
+    """The processes, by purpose."""
 
     api: ProcessPlan
     workers: list[ProcessPlan]
@@ -45,16 +45,16 @@ def plan_processes(
     capacity: Capacity,
     keeps_logs: bool,
 ) -> Plans:
-    """Plan the processes on a claimed data directory, and empty what they share there.
+    """Plan the processes of a claimed data directory, and empty their shared files.
 
     Args:
         directory: the data directory.
         uri: the database's.
         secret_key: the installation's.
-        host: address that the API listens on.
+        host: address of the API.
         port: the API's, not 0.
-        capacity: how many worker processes, and the slots and model threads of each.
-        keeps_logs: whether their logs go to files in the directory rather than to the terminal.
+        capacity: the number of worker processes, with the slots and model threads of each.
+        keeps_logs: whether they log to files in the directory instead of the terminal.
     """
     environment = child_environment(
         {
@@ -89,7 +89,7 @@ def _plan(name: str, module: str, environment: Mapping[str, str], logs: Path | N
 
 
 def _emptied(directory: Path, pattern: str) -> Path:
-    """Remove an earlier run's files: its counts would be added to this run's."""
+    """Empty an earlier run's directory: its counts would be added to this run's."""
     directory.mkdir(mode=0o700, exist_ok=True)
     for file in directory.glob(pattern):
         with contextlib.suppress(FileNotFoundError):

@@ -15,7 +15,7 @@ KIBIBYTE = 1024
 
 @dataclass(frozen=True, slots=True)
 class RunningProcess:
-    """A process of the platform; `memory_bytes` counts its share of shared pages (PSS), where that may be read."""
+    """A process of the platform; `memory_bytes` includes its share of shared pages (PSS), if readable."""
 
     pid: int
     name: str

@@ -1,6 +1,6 @@
-"""Secret keys of an installation: which one counts, its check, and its rotation.
+"""Secret keys of an installation: the effective one, its check, and its rotation.
 
-Where `analytiq up` keeps the key in its data directory, a rotation replaces the key there and moves the previous one
+If `analytiq up` keeps the key in its data directory, a rotation replaces the key there and moves the previous one
 to a file beside it. At its next start `up` encrypts everything with the new key and removes that file. The old key is
 written before the new one takes its place, so that a crash in between loses neither.
 """
@@ -21,14 +21,14 @@ from analytiq.storage.repositories.providers import ProviderRepository
 
 
 async def renew(connection: MongoConnection, vault: Vault) -> RotationReport:
-    """Encrypt with the vault's present key whatever is under another."""
+    """Re-encrypt every secret under the vault's present key."""
     return await Rotation(ProviderRepository(connection), IdempotencyRepository(connection), vault).run()
 
 
 def replace_key_of(directory: Path) -> None:
-    """Put a fresh key in the place of the data directory's, and keep that one readable until `finish_rotation`.
+    """Replace the data directory's key by a fresh one, and keep it readable until `finish_rotation`.
 
-    A directory without a key gets one: there is nothing to keep.
+    A directory without a key gets one.
     """
     target = directory / SECRET_KEY_FILE
     if target.exists():
@@ -46,7 +46,7 @@ def vault_of(settings: Settings, directory: Path) -> Vault | None:
     """Return the vault of the environment's key, else of the data directory's; None without either.
 
     Raises:
-        InvalidInputError: it is no key.
+        InvalidInputError: it is not a key.
     """
     if settings.secret_key is not None:
         return Vault(settings.secret_key, settings.old_secret_keys)
@@ -67,9 +67,9 @@ async def key_problem(uri: SecretStr, database: str, vault: Vault) -> str | None
 
 
 async def finish_rotation(uri: SecretStr, database: str, secret_key: SecretStr, directory: Path) -> None:
-    """Encrypt with the new key at the platform's start, then remove the old keys.
+    """Re-encrypt with the new key at the platform's start, then remove the old keys.
 
-    They stay where something can be read with none of the keys: whoever finds the key may still need them.
+    Old keys stay if a secret is unreadable with every key: whoever finds the missing key may still need them.
     """
     connection = await connect(uri, database)
     try:

@@ -1,4 +1,4 @@
-"""A process of the platform: started, restarted whenever it dies, and stopped."""
+"""A supervised process of the platform: started, restarted whenever it dies, and stopped."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from analytiq.errors import PermanentError
 from analytiq.standalone import bound_process
 
 SHORT_LIFE_SECONDS = 10.0
-"""A process that lived longer is restarted at once: its end is no consequence of its start."""
+"""A process that lived longer is restarted at once: its start has not caused its end."""
 
 MAX_RESTART_PAUSE_SECONDS = 30.0
 MAX_SHORT_LIVES_AT_START = 3
@@ -27,7 +27,7 @@ Report = Callable[[str], None]
 class ProcessPlan:
     """A process to run: `python -m module` with exactly this environment.
 
-    `log_file` takes what the process prints; without one it prints where its parent does.
+    `log_file` receives the process's output; without one it prints to its parent's.
     """
 
     name: str
@@ -43,9 +43,9 @@ class ManagedProcess:
         """Prepare; nothing runs yet.
 
         Args:
-            plan: what to run.
+            plan: the process to run.
             life_line: reading end of the pipe whose closing ends the process (`bound_process`).
-            report: told, in a sentence, each time the process died.
+            report: called with a sentence each time the process died.
         """
         self.plan = plan
         self._life_line = life_line
@@ -60,22 +60,22 @@ class ManagedProcess:
         return None if self._process is None else self._process.pid
 
     async def start(self) -> None:
-        """Start the process, and from now on restart it."""
+        """Start the process, and restart it from now on."""
         self._process = await self._spawn()
         self._keeper = asyncio.create_task(self._keep_running(), name=f"keeper-of-{self.plan.name}")
 
     def settle(self) -> None:
         """Mark the platform as up: from now on, restart the process however often it dies.
 
-        A database that is away for an hour must not end the platform; a mistake in the settings must, at start.
+        A database outage of an hour must not end the platform; a wrong setting at start must.
         """
         self._is_settled = True
 
     async def wait_given_up(self) -> None:
-        """Return when it was stopped.
+        """Return once it is stopped.
 
         Raises:
-            PermanentError: it died again and again before `settle` was called.
+            PermanentError: it died repeatedly before `settle` was called.
         """
         if self._keeper is not None:
             await asyncio.wait((self._keeper,))
@@ -83,7 +83,7 @@ class ManagedProcess:
                 self._keeper.result()
 
     async def stop(self, *, drain_seconds: float) -> None:
-        """Ask it to end, and kill it where that takes longer than `drain_seconds`; twice is harmless."""
+        """End it gently, or kill it after `drain_seconds`; idempotent."""
         keeper, self._keeper = self._keeper, None
         if keeper is not None:
             keeper.cancel()
@@ -102,7 +102,7 @@ class ManagedProcess:
             await process.wait()
 
     def kill(self) -> None:
-        """End it now; `stop` still has to be awaited."""
+        """Kill it now; `stop` must still be awaited."""
         if self._process is not None:
             _signal(self._process, signal.SIGKILL)
 
@@ -144,7 +144,7 @@ class ManagedProcess:
 
 
 def _open_log(path: Path) -> BinaryIO:
-    """Open a log for its owner alone: it names documents."""
+    """Open a log readable by its owner alone, since it names documents."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode=0o600), "ab")
 
 

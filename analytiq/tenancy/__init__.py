@@ -1,1 +1,1 @@
-"""Keep tenants apart: organizations, people, usage and limits."""
+"""Tenants and their separation: organizations, people, usage and limits."""

@@ -2356,7 +2356,7 @@ export interface components {
         };
         /**
          * BackupOutcome
-         * @description The outcome. Interrupted: its process gave no sign of life for longer than it could have.
+         * @description The outcome. Interrupted: the process ended without reporting an outcome.
          * @enum {string}
          */
         BackupOutcome: "running" | "done" | "failed" | "interrupted";
@@ -2438,7 +2438,7 @@ export interface components {
          * CacheScope
          * @description The reach of an organization's cached embeddings.
          *
-         *     A global cache lets a tenant learn, by price or time, that another has the same text.
+         *     A global cache lets a tenant learn, by price or time, that another tenant has the same text.
          * @enum {string}
          */
         CacheScope: "global" | "organization";
@@ -4126,7 +4126,7 @@ export interface components {
         };
         /**
          * JobKind
-         * @description The kind of work. A job carries names, never a decision: the worker reads the truth when it runs.
+         * @description The kind of work. A job contains names, never a decision: its worker reads the present state.
          * @enum {string}
          */
         JobKind: "extract" | "membership_document" | "membership_kb" | "sync" | "sweep" | "clean_document" | "drop_kb" | "erase" | "reconcile" | "run_prompt" | "membership_prompt" | "clean_prompt";
@@ -4329,7 +4329,7 @@ export interface components {
          * KnowledgeBaseHealth
          * @description The health of a knowledge base: the searchability of its documents.
          *
-         *     `complete`: every one is. `indexing`: some are in progress, none has failed. `incomplete`: some failed.
+         *     `complete`: every one is searchable. `indexing`: some are in progress, none has failed. `incomplete`: some failed.
          *     `failed`: all failed, or the knowledge base itself did.
          * @enum {string}
          */
@@ -5118,13 +5118,13 @@ export interface components {
         MisfitPolicy: "refuse" | "remove";
         /**
          * Mode
-         * @description The retrievers that find the chunks.
+         * @description The retrievers that a search uses.
          * @enum {string}
          */
         Mode: "hybrid" | "vector" | "lexical";
         /**
          * ModelKind
-         * @description The purpose of a model. A server's list does not tell: its models are of unknown kind.
+         * @description The purpose of a model. A server's list does not contain it: its models are of unknown kind.
          * @enum {string}
          */
         ModelKind: "chat" | "embedding" | "rerank" | "unknown";

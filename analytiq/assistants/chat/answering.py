@@ -1,4 +1,4 @@
-"""Answers to questions: the engine's loop, and the citations of what it said."""
+"""Answers to questions: the engine's loop, and the citations of the answer."""
 
 import asyncio
 from collections.abc import Sequence
@@ -64,9 +64,9 @@ class Answering:
         earlier: Sequence[ChatMessage],
         draft: Draft,
     ) -> None:
-        """Continue a draft that was cut, from the passages of its first part.
+        """Continue an interrupted draft, from the passages of its first part.
 
-        Raises as `answer`.
+        Raises the errors of `answer`.
         """
         cut = draft.message
         # Both the thread's usage and the draft's include this answer: subtract it once.

@@ -36,7 +36,7 @@ class Draft:
             self._change(reasoning=self._message.reasoning + text[:room])
 
     def settle(self, begin: int, text: str) -> None:
-        """Replace the text from `begin` on, where the end of a round corrected its stream."""
+        """Replace the text from `begin` on, after the end of a round corrected its stream."""
         if self._message.content[begin:] != text:
             self._change(content=self._message.content[:begin] + text)
 
@@ -47,7 +47,7 @@ class Draft:
             self._change(content=restored)
 
     def end_by(self, ended_by: AnswerEnd) -> None:
-        """Note how the model ended the answer."""
+        """Record how the model ended the answer."""
         self._change(ended_by=ended_by)
 
     def begin_round(self) -> None:
@@ -56,7 +56,7 @@ class Draft:
             self.add_text("\n\n")
 
     def add_call(self, call_id: str, name: str, arguments: str) -> None:
-        """Record a tool call, of the model or made for it."""
+        """Record a tool call, made by the model or on its behalf."""
         step = ChatStep(
             kind=StepKind.TOOL_CALL, at=len(self._message.content), call_id=call_id, name=name, arguments=arguments
         )
@@ -96,7 +96,7 @@ class Draft:
         )
 
     def name_question(self, question: str) -> None:
-        """Record the question as it was searched for."""
+        """Record the question as searched."""
         self._change(question=question)
 
     def add_usage(self, usage: ChatUsage) -> None:

@@ -79,7 +79,7 @@ class LiveAnswer:
         self._readers += 1
 
     def leave(self) -> None:
-        """Discount a reader who left."""
+        """Remove a reader who left."""
         self._readers -= 1
         self._last_read_at = clock.now()
 

@@ -58,7 +58,7 @@ def without_marks(text: str) -> str:
 
 
 def with_own_marks_apart(content: str) -> str:
-    """Write `[2]` in a passage's text as `⟦2⟧`, so that an answer that repeats it cites nothing."""
+    """Write `[2]` in a passage's text as `⟦2⟧`, so that an answer that quotes the passage cites nothing."""
     parts: list[str] = []
     place = 0
     for mark in _marks(content):

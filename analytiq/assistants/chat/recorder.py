@@ -1,4 +1,4 @@
-"""The recorder of an answer: every move is written into a live draft, which readers follow."""
+"""The recorder of an answer: it writes every move into a live draft, which readers follow."""
 
 import asyncio
 import json
@@ -39,9 +39,9 @@ from analytiq.tenancy.metering.counting import counting_spus
 FIRST_CALL_ID = "question"
 TEMPERATURE = 0.1
 MAX_CALLS_OF_ROUND = 4
-"""Searches that the model may ask for at once."""
+"""Most searches that the model may request in one round."""
 LOADING_WAIT_SECONDS = 30.0
-"""How long an answer waits for a knowledge base to be loaded into memory."""
+"""Longest wait for a knowledge base to be loaded into memory."""
 LOADING_PAUSE_SECONDS = 1.0
 
 
@@ -72,11 +72,11 @@ class DraftRecorder:
     completion: Completion = field(default_factory=lambda: Completion(""))
     scope: Filter = EVERYTHING
     refusable: tuple[type[AnalytiqError], ...] = (AnalytiqError,)
-    """Errors for lack of SPUs too: the model is paid for by then, and answers from the passages found before."""
+    """Errors sent to the model, including a lack of SPUs: already paid for, it answers from earlier passages."""
     _rounds: int = 0
     _are_calls_waiting: bool = False
     _told: dict[str, str] = field(default_factory=dict[str, str])
-    """Call id → the model's answer to it, of the present round."""
+    """Call id → the result sent to the model, in the present round."""
 
     async def search_first(self, question: str, history: tuple[Turn, ...]) -> tuple[str, list[ShownPassage]]:
         """Search before the model is asked, so that models without tools answer from passages too.
@@ -150,7 +150,7 @@ class DraftRecorder:
                 self.draft.add_passages(call.id, outcome.query, (), notes=(), error=refusal.detail)
 
     async def record_round(self, move: CallTools, outcomes: Sequence[ToolOutcome]) -> None:
-        """Answer every call to the model: providers refuse the next request otherwise."""
+        """Send a result for every call to the model: providers refuse the next request otherwise."""
         told = [Message(Role.TOOL, self._told[item.call.id], tool_call_id=item.call.id) for item in outcomes]
         self.messages += told
         self._told.clear()
@@ -177,7 +177,7 @@ class DraftRecorder:
                 await asyncio.sleep(pause)
 
     async def _stream(self, options: Options) -> Completion:
-        """Ask the model, its text into the draft as it arrives; a call that is cut is counted, estimated."""
+        """Ask the model and stream its text into the draft; estimate and count the usage of an interrupted call."""
         thread, model, draft = self.thread, self.draft.message.model, self.draft
         purpose = Purpose(LlmOperation.CHAT, thread.kb_ids[0] if len(thread.kb_ids) == 1 else None, thread.id)
         said = Said(draft, Seam("" if self._rounds else self.seam))
@@ -210,7 +210,7 @@ class DraftRecorder:
         return _usage(used, cost_usd(model, used) if model is not None else None)
 
     def _require_for(self, made: CallCount) -> Callable[[int], None]:
-        """Return a check of the budget for calls within a search; those `made` there are not in the draft yet."""
+        """Return a budget check for calls within a search; the draft does not yet include those in `made`."""
 
         def require(tokens: int) -> None:
             used = self.draft.message.usage

@@ -177,7 +177,7 @@ class Chats:
         return asked, answer
 
     async def go_on(self, organization: Organization, thread_id: str, message_id: str) -> ChatMessage:
-        """Continue an answer that was cut, stopped or interrupted; it runs again and grows.
+        """Continue an answer that was cut, stopped or interrupted.
 
         Raises:
             ConflictError: the answer is complete or not the thread's last message (code `cannot_continue`), or an
@@ -262,14 +262,14 @@ class Chats:
         return begun
 
     async def _after(self, ended: ChatMessage) -> None:
-        """Forget an ended answer, and take out documents deleted while it had no row to be erased from."""
+        """Forget an ended answer, and remove documents deleted while it had no row to be erased from."""
         self._live.pop(ended.id, None)
         there = await self._document_rows.names(ended.organization_id, list(ended.document_ids))
         for document_id in set(ended.document_ids) - set(there):
             await self._rows.erase_document(ended.organization_id, document_id)
 
     async def stop(self, organization_id: str, thread_id: str, message_id: str) -> ChatMessage:
-        """Stop an answer; its text so far stays, and is paid for. An ended answer stays as it is.
+        """Stop an answer; its text so far stays and is charged. An ended answer stays unchanged.
 
         An answer of another process ends within seconds: the returned message may still be running.
         """
@@ -343,7 +343,7 @@ class Chats:
             message = await self._stored(message.organization_id, message.thread_id, message.id)
 
     def begin_closing(self) -> None:
-        """Stop the answers of this process and release their readers; those elsewhere go on."""
+        """Stop the answers of this process and release their readers; other processes' answers continue."""
         self._is_closing = True
         for answer in list(self._live.values()):
             answer.stop(StopReason.SHUTDOWN)
@@ -364,7 +364,7 @@ class Chats:
         return message
 
     async def _as_it_is(self, message: ChatMessage) -> ChatMessage:
-        """Return the message as it is now: from this process if it runs here, failed if its process died."""
+        """Return the present message: from this process if it runs here, failed if its process died."""
         live = self._live.get(message.id)
         if live is not None:
             return live.message

@@ -1,4 +1,4 @@
-"""The loop of a model that calls tools; a recorder decides its moves and stores what they brought."""
+"""The loop of a model that calls tools; a recorder decides its moves and stores their outcomes."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ TOO_MANY_CALLS = "too_many_calls"
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask the model. Without `may_search` it has to answer now; `max_tokens` bounds its answer."""
+    """Ask the model. Without `may_search` it must answer now; `max_tokens` bounds its answer."""
 
     may_search: bool
     max_tokens: int | None
@@ -25,7 +25,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class CallTools:
-    """Make the tool calls of a round, at once. `refused`: call id → reason for not making the call.
+    """Make the tool calls of a round concurrently. `refused`: call id → reason for not making the call.
 
     `tokens_each`: room for the passages of one call; None leaves it to the recorder.
     """
@@ -71,7 +71,7 @@ class ToolOutcome:
 
 
 class Recorder(Protocol):
-    """A conversation with a model: decides its moves and stores what each brought."""
+    """The state of a conversation with a model: decides its moves and stores their outcomes."""
 
     @property
     def scope(self) -> Filter:
@@ -80,11 +80,11 @@ class Recorder(Protocol):
 
     @property
     def refusable(self) -> tuple[type[AnalytiqError], ...]:
-        """Errors of a search that the model is told of; others end the loop."""
+        """Errors of a search that are sent to the model; others end the loop."""
         ...
 
     async def next_move(self) -> Move:
-        """Decide the next move from what was recorded."""
+        """Decide the next move from the recorded state."""
         ...
 
     async def ask(self, move: Ask) -> None:
@@ -96,11 +96,11 @@ class Recorder(Protocol):
         ...
 
     def note_outcome(self, outcome: ToolOutcome) -> None:
-        """Note the outcome of a call as soon as it is there."""
+        """Record the outcome of a call as soon as it arrives."""
         ...
 
     async def record_round(self, move: CallTools, outcomes: Sequence[ToolOutcome]) -> None:
-        """Record a round's outcomes in the order of its calls; a call that failed has none."""
+        """Record a round's outcomes in the order of its calls; a failed call has none."""
         ...
 
 
@@ -108,7 +108,7 @@ async def run_to_end(recorder: Recorder) -> Finish | Fail:
     """Make the recorder's moves until one ends the conversation.
 
     Raises:
-        AnalytiqError: the recorder, the model or a search failed, and the model is not told of it.
+        AnalytiqError: the recorder, the model or a search failed, and the error is not sent to the model.
     """
     while True:
         move = await recorder.next_move()
@@ -126,8 +126,8 @@ def options_for(
 ) -> Options:
     """Return the options of one call of the model.
 
-    The tool is offered in the last round too, with the choice of none: some providers refuse earlier calls of tools
-    that they do not see.
+    The last round includes the tool with the choice `none`: some providers refuse earlier calls of tools
+    missing from the request.
     """
     return Options(
         tools=[SEARCH_TOOL] if has_tool else [],
@@ -150,7 +150,7 @@ def since(began: float) -> int:
 
 
 async def _call(recorder: Recorder, move: CallTools) -> None:
-    """Make the calls; where one fails, the outcomes of the others are recorded first, since they are paid for."""
+    """Make the calls; if one fails, record the outcomes of the others first, since they are paid for."""
     made = await asyncio.gather(
         *(_outcome(recorder, call, move.refused.get(call.id)) for call in move.calls), return_exceptions=True
     )

@@ -1,4 +1,4 @@
-"""Search results as a model is shown them: bounded, and numbered to be cited. Pure."""
+"""Search results in the form sent to a model: bounded, and numbered for citations. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -11,19 +11,19 @@ from analytiq.retrieval.pipeline.request import SearchResult
 FRAME_TOKENS = 40
 """Tokens around a passage's text."""
 LEAST_PASSAGE_TOKENS = 50
-"""A passage that would be cut to fewer is left out."""
+"""Shortest cut passage; a passage that would be cut shorter is omitted."""
 ChunkKey = tuple[str, str, int]
-"""Knowledge base, document and chunk index: the same chunk keeps its number in all of a conversation."""
+"""Knowledge base, document and chunk index: a chunk keeps its number throughout a conversation."""
 _Content = TypeVar("_Content", SearchResult, ShownPassage)
 
 
 def numbers_of(passages: Iterable[ShownPassage]) -> dict[ChunkKey, int]:
-    """Return the numbers that chunks have so far."""
+    """Return the numbers already assigned to chunks."""
     return {(item.kb_id, item.document_id, item.chunk_index): item.number for item in passages}
 
 
 def numbered(results: Iterable[SearchResult], numbers: dict[ChunkKey, int]) -> list[ShownPassage]:
-    """Return the results as passages; the numbers of new ones are added to `numbers`, counted on."""
+    """Return the results as passages; add the numbers of new ones to `numbers`."""
     return [_passage(result, numbers) for result in results]
 
 
@@ -46,7 +46,7 @@ def fit_tokens(results: Sequence[SearchResult], max_tokens: int) -> list[SearchR
 
 
 def fit_characters(items: Sequence[_Content], most: int) -> list[_Content]:
-    """Return the first items that fit into `most` characters together, each whole; always the first one."""
+    """Return the first items that fit into `most` characters together, uncut; always at least one."""
     kept: list[_Content] = []
     left = most
     for item in items:

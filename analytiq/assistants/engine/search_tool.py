@@ -29,7 +29,7 @@ SEARCH_TOOL = Tool(
         "required": ["query"],
     },
 )
-"""Seed 004, "Tool Definition", to the letter. Which knowledge base is searched is the prompt's to say."""
+"""The tool's definition. The prompt decides which knowledge base is searched."""
 
 DEFAULT_TOP_K = 5
 MAX_TOP_K = 20
@@ -48,7 +48,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class BoundedSearch:
-    """A search after validation; `notes` tell the server's changes."""
+    """A validated search; `notes` state the server's changes."""
 
     request: SearchRequest
     notes: tuple[str, ...] = ()

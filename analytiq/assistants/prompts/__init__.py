@@ -1,4 +1,4 @@
 """Prompts, their versions, runs and results.
 
-`running` is the job of a run: it lets the engine make the moves that `plan` decides, and `recorder` stores each step.
+`running` is the job of a run: the engine makes the moves that `plan` decides, and `recorder` stores each step.
 """

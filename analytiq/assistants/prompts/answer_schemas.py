@@ -1,7 +1,7 @@
 """JSON schemas of prompts' answers: check a schema, and check an answer against one.
 
-A tenant writes the schema and a model writes the answer, so neither may make the process fetch, hang or recurse without
-end. References stay within the schema, patterns run in linear time, and depth is bounded.
+A tenant writes the schema and a model writes the answer, so neither may make the process fetch, hang or recurse
+endlessly. References stay within the schema, patterns run in linear time, and depth is bounded.
 """
 
 import importlib
@@ -17,18 +17,18 @@ from analytiq.errors import InvalidInputError
 LARGEST_SCHEMA_CHARACTERS = 64_000
 DEEPEST = 24
 SHOWN_PROBLEMS = 10
-"""Problems reported at once: a model that got everything wrong is not helped by a hundred lines."""
+"""Most problems reported at once: a hundred lines do not help a model that got everything wrong."""
 LONGEST_PROBLEM = 300
 
 _BY_NAME = ("properties", "$defs", "definitions", "dependentSchemas")
-"""Keywords that hold schemas by names of the author's choice."""
+"""Keywords that contain schemas under names of the author's choice."""
 
 
 def check_answer_schema(schema: Mapping[str, JsonValue], *, field: str = "answer_schema") -> str:
     """Check a schema and return its canonical text.
 
     Raises:
-        InvalidInputError: not a JSON schema, or not one that answers can be checked by; names the place.
+        InvalidInputError: not a JSON schema, or one that cannot check answers; names the place.
     """
     text = json.dumps(schema, sort_keys=False, ensure_ascii=False, allow_nan=False)
     if len(text) > LARGEST_SCHEMA_CHARACTERS:

@@ -1,4 +1,4 @@
-"""Judge of a model's last words: an answer as asked for, or the reason why not."""
+"""Judge of a model's final answer: acceptable, or the reason why not."""
 
 import json
 import re
@@ -33,10 +33,10 @@ class Rejected:
 def judge(
     text: str, finish_reason: str | None, schema: str | None, *, has_called_tools: bool = False
 ) -> Accepted | Rejected:
-    """Judge the model's last words.
+    """Judge the model's final answer.
 
     Args:
-        text: the model's words.
+        text: the answer.
         finish_reason: the provider's reason for the end.
         schema: the JSON schema's text; None accepts any text that is not empty.
         has_called_tools: whether the model called tools although none was offered.

@@ -15,7 +15,7 @@ from analytiq.storage.repositories.prompt_results import PromptResultRepository,
 OWN_COLUMNS = ("document_id", "document_name", "version", "run_id", "is_verified", "is_edited", "updated_at")
 ROWS_AT_ONCE = 200
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""Beginnings that spreadsheets take for a formula, full width included (OWASP, "CSV Injection")."""
+"""Beginnings that spreadsheets interpret as a formula, full width included (OWASP, "CSV Injection")."""
 
 
 class ResultExport:
@@ -63,7 +63,7 @@ class ResultExport:
 
 
 def neutralised(text: str) -> str:
-    """Return the text with an apostrophe before it if a spreadsheet would run it; numbers do not pass here."""
+    """Return the text with an apostrophe before it if a spreadsheet would run it; do not pass numbers."""
     return f"'{text}" if text.lstrip(" ").startswith(FORMULA_STARTS) else text
 
 
@@ -81,7 +81,7 @@ async def columns_of(results: AsyncIterator[PromptResult]) -> list[str]:
 
 
 def csv_line(cells: Sequence[JsonValue]) -> str:
-    """Return a line, quoted where needed, that no spreadsheet runs."""
+    """Return a CSV line, quoted if necessary, that no spreadsheet runs."""
     target = io.StringIO()
     csv.writer(target).writerow([_cell(cell) for cell in cells])
     return target.getvalue()
@@ -112,7 +112,7 @@ def _fields(result: PromptResult) -> dict[str, JsonValue]:
 
 
 def _cell(value: JsonValue) -> object:
-    """Return a cell: numbers as they are, all else as text that is no formula."""
+    """Return a cell: numbers unchanged, all else as text that is no formula."""
     if value is None:
         return ""
     if isinstance(value, bool):

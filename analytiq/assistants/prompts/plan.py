@@ -17,14 +17,14 @@ and a budget often leaves more."""
 MAX_CALLS = 8
 """Calls of one round; further calls are refused."""
 RESULT_TOKENS = 3000
-"""Tokens of one search's passages."""
+"""Tokens of the passages of one search."""
 ROUND_TOKENS = 8000
 """Tokens of all passages of one round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Use of a run so far, over all of its attempts."""
+    """Usage of a run so far, over all of its attempts."""
 
     tokens: int = 0
     spus: int = 0
@@ -32,7 +32,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Correct:
-    """Tell the model the fault of its answer."""
+    """Send the model the fault of its answer."""
 
     text: str
 
@@ -48,7 +48,7 @@ def plan(
     Args:
         configuration: the prompt version's configuration.
         steps: the steps so far.
-        spent: the use of these steps and of earlier attempts.
+        spent: the usage of these steps and of earlier attempts.
         conversation_tokens: the tokens of the next question, without its answer.
     """
     last = next((step for step in reversed(steps) if step.kind is StepKind.MODEL), None)

@@ -32,7 +32,7 @@ from analytiq.telemetry.checkpoints import checkpoint
 MESSAGE_TOKENS = 8
 """Tokens around a message, and around each tool's definition, roughly."""
 MOST_RECORDED_BYTES = 8_000_000
-"""Bytes of a run's steps before another is made: a MongoDB row holds twice that, and one step less than half of it."""
+"""Most bytes of a run's steps before the next: a MongoDB row holds twice that, and one step takes less than half."""
 MOST_REASONING = 100_000
 """Characters of the model's reasoning that a step stores."""
 _TOO_LONG = Fail(
@@ -51,7 +51,7 @@ class RunServices:
 
 @dataclass(slots=True)
 class RunRecorder:
-    """A run as a recorder of the engine. `run` is the run as stored last; `first` are its opening messages.
+    """A run as a recorder of the engine. `run` is its last stored state; `first` are its opening messages.
 
     Each move raises, beside errors of its own:
         LeaseLostError: the run was cancelled or another worker took over; nothing more may be spent.
@@ -71,7 +71,7 @@ class RunRecorder:
         return EVERYTHING if raw is None else parse_filter(json.loads(raw))
 
     async def next_move(self) -> Move:
-        """Decide the next move from the recorded steps; a run that outgrew its row fails before the next call."""
+        """Decide the next move from the recorded steps; fail a run that has outgrown its row before the next call."""
         move = await self._planned()
         while isinstance(move, Correct):
             await self._record([RunStep(kind=StepKind.CORRECTION, text=move.text, at=clock.now())])
@@ -151,8 +151,8 @@ class RunRecorder:
 def _enforced_schema(configuration: PromptConfiguration, move: Ask) -> AnswerSchema | None:
     """Return the schema that the provider has to enforce.
 
-    The instructions always give the schema. The provider gets it only where no tool is offered, since several take
-    either of the two, and only where strict mode takes it.
+    The instructions always contain the schema. The provider receives it only without tools, since several accept
+    only one of the two, and only if strict mode supports it.
     """
     schema = configuration.answer_schema
     if schema is None or move.may_search or not is_strict(schema):

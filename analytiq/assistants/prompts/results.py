@@ -1,4 +1,4 @@
-"""Results: the current answers, as runs and people leave them."""
+"""Results: the current answers, made by runs and edited by people."""
 
 import json
 from typing import Any
@@ -14,11 +14,11 @@ from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.prompt_results import PromptResultRepository, ResultQuery
 
 KEPT_EARLIER = 20
-"""Answers made by people that a result keeps when runs replace them; the oldest go first."""
+"""Most answers by people that a result keeps after runs replace them; the oldest are dropped first."""
 
 
 def replacing(before: PromptResult | None, run: PromptRun, *, answer: str, is_structured: bool) -> PromptResult:
-    """Return the result of a succeeded run: its answer counts, unverified, and people's answers are kept."""
+    """Return the result of a succeeded run: its answer is current and unverified, and people's answers are kept."""
     if run.document_id is None:
         raise ValueError("A run on a text has no result of a document.")
     now = clock.now()
@@ -92,8 +92,8 @@ class PromptResults:
             organization_id: the organization of the prompt.
             version: the prompt's version; edited answers follow its schema.
             document_id: the document of the result.
-            answer: an object if the version has a schema, else a text; None leaves the answer.
-            is_verified: None leaves the verification, except of an edited answer.
+            answer: an object if the version has a schema, else a text; None keeps the answer.
+            is_verified: None keeps the verification, except of an edited answer.
             expected_run_id: the run whose result the person has seen; None accepts any.
 
         Raises:

@@ -48,7 +48,7 @@ class _Subject:
 
 
 class _RunOverError(Exception):
-    """The run was cancelled or deleted before its outcome could be written: write nothing."""
+    """The run was cancelled or deleted before its outcome was stored: write nothing."""
 
 
 class PromptRunning:
@@ -98,7 +98,7 @@ class PromptRunning:
             await self._rows.jobs.enqueue([run_request(run) for run in batch], request_id=job.request_id)
 
     async def _outcome(self, organization: Organization, run: PromptRun) -> tuple[PromptRun, RunOutcome] | None:
-        """Return the outcome; None if the subject is gone, and delete the run with it."""
+        """Return the outcome; if the subject is gone, delete the run and return None."""
         document: Document | None = None
         if run.document_id is not None:
             document = await self._rows.documents.get(organization.id, run.document_id)

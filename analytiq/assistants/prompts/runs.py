@@ -23,7 +23,7 @@ from analytiq.storage.transactions import run_in_transaction
 log = structlog.get_logger(__name__)
 
 MOST_DOCUMENTS = 1000
-"""Documents of one call."""
+"""Most documents of one call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +99,11 @@ class PromptRuns:
         return await self._runs.page(organization_id, query, skip=skip, limit=limit)
 
     async def latest_of(self, organization_id: str, prompt_ids: Collection[str]) -> dict[str, PromptRun]:
-        """Return prompt id → its latest run without steps and texts; prompts that never ran are left out."""
+        """Return the latest run by prompt id, without steps and texts; prompts that never ran are left out."""
         return await self._runs.latest_of(organization_id, prompt_ids)
 
     async def cancel(self, organization_id: str, run_id: str) -> PromptRun:
-        """Cancel a run: no further call is made, and a call under way is broken off within seconds.
+        """Cancel a run: no further call is made, and a current call is aborted within seconds.
 
         Raises:
             NotFoundError: there is no such run.

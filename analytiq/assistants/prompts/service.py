@@ -1,4 +1,4 @@
-"""Prompts: create, read, change by a further version, delete."""
+"""Prompts: create, read, change by adding a version, delete."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -156,7 +156,7 @@ class Prompts:
         return await run_in_transaction(self._connection, commit)
 
     async def delete(self, organization_id: str, prompt_id: str, *, request_id: str | None = None) -> None:
-        """Delete a prompt: its runs end from now on; versions, runs and results follow within seconds."""
+        """Delete a prompt: its runs end now; its versions, runs and results are removed within seconds."""
 
         async def commit(session: Session) -> None:
             if not await self._prompts.delete(session, organization_id, prompt_id):
@@ -183,7 +183,7 @@ class Prompts:
     async def _hold_references(
         self, session: Session, organization_id: str, configuration: PromptConfiguration
     ) -> None:
-        """Touch the referenced rows, so that a concurrent deletion of one begins again and finds this prompt."""
+        """Touch the referenced rows, so that a concurrent deletion of one restarts and finds this prompt."""
         if configuration.tag_ids and not await self._tags.hold(session, organization_id, configuration.tag_ids):
             raise InvalidInputError.of_field(
                 "tag_ids",

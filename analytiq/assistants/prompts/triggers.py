@@ -1,7 +1,7 @@
 """Triggers of automatic runs: a document's text is ready, its tags change, or a prompt gets a version.
 
-As in `analytiq.ingestion.membership`, a trigger is about its own side only and carries no verdict: the job reads both
-sides when it runs. A prompt runs once for each version and text, so doubled or late triggers are harmless.
+As in `analytiq.ingestion.membership`, a trigger is about its own side only and decides nothing: the job reads both
+sides when it runs. A prompt runs once for each version and text, so duplicate and late triggers are harmless.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class PromptTriggers:
 
     @follows(JobKind.MEMBERSHIP_DOCUMENT)
     async def follow_document_membership(self, running: RunningJob) -> None:
-        """Request the runs that a changed document calls for."""
+        """Request the runs required by a changed document."""
         job = running.job
         if job.subject.document_id is not None:
             await self.run_on_document(job.organization_id, job.subject.document_id, request_id=job.request_id)

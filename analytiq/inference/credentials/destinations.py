@@ -1,4 +1,4 @@
-"""Destinations of texts shown to a model: this process, a server of the operator or organization, or a provider."""
+"""Destinations of texts sent to a model: this process, a server of the operator or organization, or a provider."""
 
 import asyncio
 import ipaddress
@@ -15,7 +15,7 @@ from analytiq.settings import PROVIDER_KEY_VARIABLES
 class Destination:
     """The destination of a model's texts.
 
-    `address` is None for the model of this process, for an address of the operator's, and for providers at their own.
+    `address` is None for the model of this process, for the operator's addresses, and for providers' own addresses.
     """
 
     model: str
@@ -23,7 +23,7 @@ class Destination:
     leaves_machine: bool
     address: str | None
     is_operators_server: bool = False
-    """The operator has named an address for all organizations, which is not told."""
+    """True if the operator has set an address for all organizations, which is not shown."""
 
 
 class Destinations:

@@ -41,7 +41,7 @@ class Vault:
             raise _unreadable() from error
 
     def encrypted_anew(self, token: str) -> str | None:
-        """Return the token under the present key; None if it already is.
+        """Re-encrypt the token under the present key; return None if it already is.
 
         Raises:
             AccessDeniedError: none of the keys decrypts the token.

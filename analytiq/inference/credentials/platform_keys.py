@@ -23,7 +23,7 @@ from analytiq.storage.repositories.providers import ProviderRepository
 log = structlog.get_logger(__name__)
 
 EnvironmentKeys = Mapping[str, tuple[SecretStr, str | None]]
-"""Provider → key and address, as the environment has them."""
+"""Provider → key and address from the environment."""
 
 
 class KeyChange(StrEnum):
@@ -33,7 +33,7 @@ class KeyChange(StrEnum):
     REPLACED = "replaced"
     REMOVED = "removed"
     KEPT = "kept"
-    """A command has stored another one, which counts."""
+    """A command has stored another key, which takes precedence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 LONGEST_KEY = 4096
 HINT_CHARACTERS = 4
 SHORTEST_HINTED_KEY = 16
-"""Of shorter keys, four characters would be too large a part."""
+"""Length below which a key has no hint: four characters would be too large a part of it."""
 
 
 @dataclass(frozen=True, slots=True)

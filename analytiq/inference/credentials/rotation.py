@@ -20,7 +20,7 @@ BATCH = 100
 
 @dataclass(frozen=True, slots=True)
 class RotationReport:
-    """Counts of rows: re-encrypted, already current, and unreadable with every key."""
+    """Counts of rows: re-encrypted, already current, and unreadable."""
 
     renewed: int = 0
     current: int = 0
@@ -33,7 +33,7 @@ class RotationReport:
 
 
 class Rotation:
-    """A walk over all encrypted rows: the providers' keys, and the answers kept for repeated requests."""
+    """A walk over all encrypted rows: the providers' keys, and the responses stored for repeated requests."""
 
     def __init__(self, providers: ProviderRepository, answers: IdempotencyRepository, vault: Vault) -> None:
         self._providers = providers

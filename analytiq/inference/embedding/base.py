@@ -19,7 +19,7 @@ class InputType(StrEnum):
 
 
 BeforeRepeat = Callable[[], Awaitable[None]]
-"""Awaited before a call is made once more in another way: it takes from the rate limit, and counts."""
+"""Awaited before a call is repeated in another form: it takes from the rate limit, and counts."""
 
 
 class Embedder(Protocol):
@@ -32,7 +32,7 @@ class Embedder(Protocol):
     model: str
     """The model string as the knowledge base stores it, for example `text-embedding-3-small`."""
     batch_size: int
-    """The most texts that one call takes."""
+    """Most texts of one call."""
 
     async def embed(
         self, texts: Sequence[str], *, input_type: InputType, before_repeat: BeforeRepeat | None = None

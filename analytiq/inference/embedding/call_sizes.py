@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 REMEMBERED_SECONDS = 3600.0
-"""A server's limit may be raised; learning one anew costs a handful of refused calls."""
+"""Seconds until a learned size expires: a server may raise its limit; learning takes a handful of refused calls."""
 MOST_REMEMBERED = 1000
 
 Place = tuple[str, str]
-"""The address of a server, empty for the provider's own, and the model."""
+"""The address of a server (empty for the provider's own) and the model."""
 
 
 @dataclass(slots=True)
@@ -23,12 +23,12 @@ class _Known:
     most_texts: int | None = None
     most_tokens: int | None = None
     texts_taken: int = 0
-    """The most texts of any call that was taken."""
+    """The most texts of any accepted call."""
 
 
 @dataclass(slots=True)
 class Splitting:
-    """The calls for one batch: smaller after each refusal; their sizes are learned once the whole batch is embedded."""
+    """The calls for one batch: smaller after each refusal; sizes are learned once the whole batch is embedded."""
 
     place: Place
     most_texts: int

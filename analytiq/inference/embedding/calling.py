@@ -10,17 +10,17 @@ from analytiq.telemetry import metrics
 from analytiq.tenancy.rate_limits.limits import RateLimits
 
 OnAnswer = Callable[[str, str], Awaitable[None]]
-"""Told the organization and the model of a provider in trouble that has answered."""
+"""Called with the organization and the model of a troubled provider that has answered."""
 
 BYTES_PER_TOKEN = 4
-"""Of UTF-8, in cl100k: 4.5 in English, 3 and fewer in Chinese; what limits work with is an estimate."""
+"""Bytes of UTF-8 a token, in cl100k: 4.5 in English, 3 and fewer in Chinese; rate limits need an estimate only."""
 ATTEMPTS = 3
-"""Within seconds; what lasts longer is the queue's to retry."""
+"""Attempts within seconds; the queue retries longer failures."""
 LONGEST_PAUSE_SECONDS = 5.0
 LONGEST_LANE_WAIT_SECONDS = 60.0
-"""While a provider fails: what lies behind the failed job in its lane is tried at least this often."""
+"""Longest wait of a partition while a provider fails: its next job is tried at least this often."""
 LANE_WAIT_SHARE = 0.25
-"""Of the time for which a provider has been failing: for so long the next job of a lane waits."""
+"""The wait of the partition's next job, as a share of the time for which the provider has been failing."""
 
 
 class Calling:
@@ -37,7 +37,7 @@ class Calling:
 
         Raises:
             RateLimitedError: our limit or the provider's asks for a wait of more than seconds.
-            ProviderUnavailableError: the provider has failed before, or several times now.
+            RateLimitedError: this installation's limit or the provider's asks for a wait of more than seconds.
         """
         own_limit: RateLimitedError | None = None
         is_troubled = False

@@ -24,14 +24,14 @@ from analytiq.telemetry.checkpoints import checkpoint
 log = structlog.get_logger(__name__)
 
 BATCH_ROWS = 1000
-"""Of one transaction: at 1,536 dimensions 7 MB, far below what the server's cache holds of one."""
+"""Rows of one transaction: at 1,536 dimensions 7 MB, far below the limit of the server's cache."""
 LOWERED_TO = 0.95
-"""Of the bound: so that it is not met again at once."""
+"""Share of the bound to which the cache is reduced, so that it does not reach the bound again at once."""
 PAUSE_SECONDS = 0.01
-"""Between batches: who embeds and searches comes first."""
+"""Pause between batches: embedding and searching come first."""
 SPARED = USE_NOTED_AFTER + timedelta(minutes=5)
-"""What was used in the last five minutes never goes, however small the bound: an attempt that failed is repeated
-within them, and needs what it has paid for. A use is noted up to USE_NOTED_AFTER late, hence the sum."""
+"""Age below which a row is never removed, however small the bound: a failed attempt is repeated within five minutes,
+and needs the embeddings already paid for. A use is recorded up to USE_NOTED_AFTER late, hence the sum."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Embeddings missing from the cache: claimed, reserved, embedded, kept and charged, batch by batch.
+"""Embeddings missing from the cache: claimed, reserved, embedded, stored and charged, batch by batch.
 
 claim ──▶ look once more ──▶ reserve ──▶ call ──▶ keep and charge ──▶ release the claim
       └── held by another worker: wait for the vectors, or for the end of the lease, and then claim
@@ -33,9 +33,9 @@ from analytiq.tenancy.metering.charges import Metering
 log = structlog.get_logger(__name__)
 
 RENEWALS = 3
-"""Of a claim, in the time of its lease."""
+"""Renewals of a claim during its lease."""
 TEXT_REFUSED_CODE = "text_refused"
-"""The code of the error of a document with a text that its provider refuses by itself: that is final."""
+"""Error code of a document with a text that its provider refuses even alone: the failure is final."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +139,10 @@ class Filling:
             beating.cancel()
 
     async def _embed_and_keep(self, wanted: Wanted, keys: Sequence[str]) -> Filled:
-        """Embed as many texts as the quota allows, then the rest, which fails without quota.
+        """Embed as many texts as the quota allows, then fail for the rest.
 
-        A refused call of several texts is repeated in halves. Each answer is kept before the next call, so that nothing
-        is paid twice.
+        A refused call of several texts is repeated in halves. Each answer is stored before the next call, so that
+        nothing is paid twice.
         """
         filled = Filled()
         start = 0
@@ -190,7 +190,7 @@ def require_dimensions(vectors: Vectors, knowledge_base: KnowledgeBase) -> None:
 
 
 def _refused_alone(wanted: Wanted, refusal: CallRefusedError) -> ProviderRefusedError:
-    """Return the error of a text that is refused by itself; a question keeps the provider's error."""
+    """Return the error of a text that is refused even alone; a question keeps the provider's error."""
     if wanted.purpose.operation is not Operation.INDEX:
         return refusal
     return ProviderRefusedError(

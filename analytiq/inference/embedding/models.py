@@ -15,7 +15,7 @@ from analytiq.models.organization import CacheScope, Organization
 from analytiq.settings import EmbeddingSettings
 
 MOST_EMBEDDERS = 256
-"""Kept with their keys and connections; keys that are replaced would gather otherwise."""
+"""Most embedders kept with their keys and connections, so that replaced keys do not accumulate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class ChosenModel:
 
 
 class EmbeddingModels:
-    """Registry of embedders; each is made once for a model, key and address."""
+    """Registry of embedders; each is created once for a model, key and address."""
 
     def __init__(self, credentials: Credentials, defaults: DefaultModels, settings: EmbeddingSettings) -> None:
         self._credentials = credentials
@@ -47,7 +47,7 @@ class EmbeddingModels:
         return await asyncio.to_thread(self._local.known_share, text) if model == LOCAL_MODEL else None
 
     async def default_model(self) -> str:
-        """Return the model of a knowledge base that names none; adding a key never changes it."""
+        """Return the model of a knowledge base that names none; a new key never changes it."""
         return await self._defaults.embedding() or LOCAL_MODEL
 
     async def choose(self, organization: Organization, model: str) -> ChosenModel:

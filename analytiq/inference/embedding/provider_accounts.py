@@ -17,7 +17,7 @@ from analytiq.models.organization import Organization
 from analytiq.tenancy.rate_limits.limits import RateLimits
 
 TEST_SECONDS = 20.0
-"""A person waits for the answer; a provider that needs longer than this for one word is of no use."""
+"""Time limit: a person waits for the answer, and a provider that needs longer for one word is useless."""
 TEST_TEXT = "test"
 TEST_TOKENS = 1
 
@@ -29,7 +29,7 @@ TEST_MODELS = {
     "voyage": "voyage/voyage-3",
     "jina_ai": "jina_ai/jina-embeddings-v3",
 }
-"""By provider: a model that any key of theirs opens. Of others the caller names one."""
+"""By provider: a model that any of its keys opens. Other providers' tests must name one."""
 
 
 @dataclass(frozen=True, slots=True)

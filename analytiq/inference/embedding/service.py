@@ -1,4 +1,4 @@
-"""The embedding service: cached texts are free, the rest is embedded in batches, kept and charged."""
+"""The embedding service: cached texts are free; the rest is embedded in batches, stored and charged."""
 
 from collections.abc import Sequence
 
@@ -19,10 +19,10 @@ from analytiq.telemetry import metrics
 from analytiq.tenancy.metering.charges import Metering
 
 CLAIM_LEASE_SECONDS = 15.0
-"""How long a killed worker keeps others from the texts that it was embedding; a living one renews its claim."""
+"""Time for which a killed worker keeps others from its texts; a live one renews its claim."""
 
 LONGEST_JUDGED = 2000
-"""Characters of a question that are looked at to tell how well a model knows its words."""
+"""Characters of a question that are examined for the share of known words."""
 
 
 class EmbeddingService:
@@ -50,8 +50,8 @@ class EmbeddingService:
     ) -> Vectors:
         """Embed chunks for a knowledge base; shape (len(texts), dimensions), in order.
 
-        Each batch is kept as it arrives: after a failure, a retry pays only for the missing rest. Texts being embedded
-        by another worker are waited for.
+        Each batch is stored as it arrives: after a failure, a retry pays only for the missing rest. Texts that another
+        worker is embedding are waited for.
 
         Raises:
             RateLimitedError: the provider, a limit, or other workers at the same texts ask for a long wait.
@@ -66,7 +66,7 @@ class EmbeddingService:
         return vectors[0]
 
     async def require_spus(self, organization: Organization) -> None:
-        """Refuse work whose embedding cannot be paid for, before anything else is paid for it.
+        """Refuse work without SPUs for its embedding, before anything else is paid for it.
 
         Raises:
             QuotaExceededError: the organization's SPUs are used up.

@@ -1,7 +1,7 @@
 """Texts needed by several workers at the same time: one worker embeds each, the others wait for it.
 
-A worker that meets a foreign claim reads which texts are done and which are held, and continues with the rest at a
-place of its own. Otherwise twenty workers with the same texts in the same order would compete for every batch.
+A worker that meets another's claim reads which texts are done and which are claimed, and continues with the rest from
+another starting point. Otherwise twenty workers with the same texts in the same order would compete for every batch.
 """
 
 import asyncio
@@ -15,10 +15,10 @@ from analytiq.storage.repositories.embedding_cache import EmbeddingCacheReposito
 from analytiq.storage.repositories.embedding_claims import EmbeddingClaimRepository
 
 WAITED_LEASES = 1.5
-"""How long, in leases, a worker waits for others' claims before it gives its slot to other jobs: more than one, so that
-a dead worker's texts are taken over without another round through the queue."""
+"""Leases for which a worker waits for others' claims before it returns its slot: more than one, so that
+it takes over a dead worker's texts without another round through the queue."""
 ELSEWHERE_WAIT_SECONDS = 2.0
-"""Until a job that gave its slot back looks again."""
+"""Seconds until a job that returned its slot tries again."""
 ELSEWHERE_CODE = "embedded_elsewhere"
 FIRST_LOOK_SECONDS = 0.05
 LONGEST_LOOK_SECONDS = 0.5

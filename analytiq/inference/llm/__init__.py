@@ -1,1 +1,1 @@
-"""Chat models: one call, or a stream, with tools and structured answers; counted, limited and paid for."""
+"""Chat models: one call, or a stream, with tools and structured answers; counted, limited and charged."""

@@ -19,7 +19,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A model's call of a tool. `arguments` is the model's text: meant to be JSON, and not always.
+    """A model's call of a tool. `arguments` is text by the model, usually JSON.
 
     Within one answer, ids are unique, and calls and their arguments bounded (`analytiq.inference.llm.bounding`).
     """
@@ -31,7 +31,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. A tool's answer names its call by `tool_call_id`."""
+    """One message. A tool's result names its call by `tool_call_id`."""
 
     role: Role
     content: str
@@ -101,7 +101,7 @@ class FinishReason(StrEnum):
 
     STOP = "stop"
     LENGTH = "length"
-    """The model's window, or `max_tokens`, is used up: the text is cut."""
+    """The model's window or `max_tokens` is used up: the text is cut."""
     TOOL_CALLS = "tool_calls"
     CONTENT_FILTER = "content_filter"
 
@@ -138,7 +138,7 @@ class ReasoningDelta:
 StreamEvent = TextDelta | ReasoningDelta | Completion
 """Pieces of text as they arrive; the last event is the whole, with its usage.
 
-The whole decides: what came as text may turn out to have been reasoning.
+The last event decides: earlier text may turn out to be reasoning.
 """
 
 
@@ -163,7 +163,7 @@ class ChatModel(Protocol):
     def stream(self, messages: Sequence[Message], options: Options) -> AsyncGenerator[StreamEvent]:
         """Answer piece by piece; closing the generator ends the provider's work.
 
-        Raises as `complete`, before the first piece or in the middle (code `stream_cut` if the provider ended without a
-        last word).
+        Raises the errors of `complete`, before the first piece or in the middle (code `stream_cut` if the provider
+        closed the stream early).
         """
         ...

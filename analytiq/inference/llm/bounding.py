@@ -1,4 +1,4 @@
-"""Bounds on a model's answer: servers stream without end, repeat ids, and write text that databases refuse. Pure."""
+"""Bounds on a model's answer: servers stream endlessly, repeat ids, and write text that databases refuse. Pure."""
 
 from collections.abc import Sequence
 
@@ -6,19 +6,19 @@ from analytiq.inference.llm.base import ToolCall
 from analytiq.inference.tokens import without_surrogates
 
 LONGEST_TEXT = 400_000
-"""Characters of an answer: about 100,000 tokens, which few models can give."""
+"""Most characters of an answer: about 100,000 tokens, which few models can produce."""
 CHARACTERS_OF_A_TOKEN = 16
-"""At most, on the average of a whole answer; what is longer than `max_tokens` times this kept to no `max_tokens`."""
+"""Most characters a token, averaged over an answer; a longer answer has ignored `max_tokens`."""
 LEAST_BOUND = 4000
 """Characters that every answer may have: in a short one a single token may be long."""
 MOST_CALLS = 32
-"""Tool calls of one answer; callers make fewer still, and say so."""
+"""Most tool calls of one answer; callers make fewer still, and report it."""
 LONGEST_ARGUMENTS = 20_000
-"""Characters of JSON of one call. One more is kept, so that callers see that there was too much."""
+"""Most characters of one call's JSON. One more is kept, so that callers recognize an excess."""
 LONGEST_NAME = 200
-"""Characters of a tool's name, and of a call's id."""
+"""Most characters of a tool's name, and of a call's id."""
 MOST_TOKENS = 10**9
-"""Of one call, whatever a server counts."""
+"""Most tokens of one call, whatever a server reports."""
 
 
 def longest_text(max_tokens: int | None) -> int:

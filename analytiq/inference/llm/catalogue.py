@@ -24,7 +24,7 @@ SERVER_SECONDS = 5.0
 LARGEST_LIST_BYTES = 1_000_000
 MOST_OF_A_SERVER = 1000
 _FAMILIES = {"cohere": ("cohere", "cohere_chat"), "vertex_ai": ("vertex_ai", "vertex_ai-language-models")}
-"""LiteLLM's names of a provider's models in its table, where they are not the provider's own."""
+"""Providers' names in LiteLLM's table, if they differ from the providers' own."""
 _LISTS = {
     "openai": "/models",
     "hosted_vllm": "/models",
@@ -34,11 +34,11 @@ _LISTS = {
     "ollama": "/v1/models",
     "xinference": "/models",
 }
-"""Providers whose servers list their models as OpenAI does → where, below the address."""
+"""Providers whose servers list their models as OpenAI does → path below the address."""
 
 
 class ModelKind(StrEnum):
-    """The purpose of a model. A server's list does not tell: its models are of unknown kind."""
+    """The purpose of a model. A server's list does not contain it: its models are of unknown kind."""
 
     CHAT = "chat"
     EMBEDDING = "embedding"
@@ -56,7 +56,7 @@ class ModelSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """A model under the name to call it by; None means unknown. Prices are US dollars a million tokens."""
+    """A model under its callable name; None means unknown. Prices are US dollars a million tokens."""
 
     model: str
     litellm_provider: str
@@ -106,7 +106,7 @@ class ModelCatalogue:
         self._default_embedding_model = default_embedding_model
 
     async def page(self, organization: Organization, query: ModelQuery, *, skip: int, limit: int) -> ModelPage:
-        """Return a page of the organization's models, by name; its own servers are asked for theirs."""
+        """Return a page of the organization's models, by name; ask its own servers for theirs."""
         accounts = await self._credentials.accounts(organization.id)
         providers = [account.litellm_provider for account in accounts if account.is_readable]
         found = list(self._local)

@@ -1,4 +1,4 @@
-"""Counts a piece of work's calls of models, at any depth, and refuses those beyond its budget."""
+"""Counts the model calls of a piece of work, at any depth, and refuses those beyond its budget."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ _budget: ContextVar[Callable[[int], None] | None] = ContextVar("llm_calls_budget
 
 @contextmanager
 def counting_calls() -> Generator[CallCount]:
-    """Count the calls of this task and of tasks it starts within the block; an outer block does not count them too."""
+    """Count the calls of this task and of tasks started in the block; an outer block does not count them too."""
     count = CallCount()
     token = _counting.set(count)
     try:
@@ -59,7 +59,7 @@ def require_budget_for(tokens: int) -> None:
     """Refuse a call beyond the budget of the work.
 
     Raises:
-        QuotaExceededError: nothing may be sent.
+        QuotaExceededError: the budget is used up; nothing may be sent.
     """
     require = _budget.get()
     if require is not None:

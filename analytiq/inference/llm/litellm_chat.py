@@ -32,9 +32,9 @@ from analytiq.inference.providers.litellm_module import NO_KEY, address_for, lit
 
 CHAT_EXAMPLES = "gpt-4o-mini, anthropic/claude-sonnet-4-5, gemini/gemini-2.5-flash, openai/<model of your own server>"
 WHOLE_TIMEOUTS = 2
-"""So many `timeout_seconds` a whole answer may take: a server that sends a byte now and then is never silent."""
+"""Multiple of `timeout_seconds` for a whole answer: a server that sends a byte now and then is never silent."""
 STREAM_TIMEOUTS = 10
-"""As WHOLE_TIMEOUTS, of a stream, which shows something meanwhile."""
+"""The same for a stream, which shows text meanwhile."""
 
 
 class LiteLLMChat:

@@ -1,12 +1,12 @@
-"""Names for a model's eyes: a document's name must not look like the rest of a prompt. Pure."""
+"""Names for models: a document's name must not look like the rest of a prompt. Pure."""
 
 import json
 import unicodedata
 
 LONGEST_NAME = 300
-"""Characters; what is longer is cut, with a sign."""
+"""Most characters; longer names are cut, with a sign."""
 _NOT_SHOWN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Line breaks, and what is invisible or turns the direction of writing."""
+"""Line breaks, invisible characters, and those that reverse the writing direction."""
 
 
 def one_line(name: str) -> str:

@@ -11,10 +11,10 @@ from analytiq.inference.llm.reasoning import ReasoningSplitter, Split, split_rea
 from analytiq.inference.tokens import without_surrogates
 
 CHARACTERS_PER_TOKEN = 4
-"""For an estimate where the provider does not count; English text has about so many."""
+"""Estimate for providers that do not count: the average of English text."""
 
 STUMBLES = (AttributeError, LookupError, TypeError, ValueError)
-"""What reading an answer raises that has another shape than providers' answers have."""
+"""Exceptions raised by reading an answer of unexpected structure."""
 
 
 @dataclass(slots=True)
@@ -166,7 +166,7 @@ _FINISH_REASONS = {
     "spii": FinishReason.CONTENT_FILTER,
     "error_toxic": FinishReason.CONTENT_FILTER,
 }
-"""Words of providers that LiteLLM hands on as they are."""
+"""Providers' words, which LiteLLM passes on unchanged."""
 
 
 def _finish_reason(raw: object) -> FinishReason:

@@ -42,11 +42,11 @@ class ReasoningSplitter:
     def __init__(self) -> None:
         self._pending: str = ""
         self._closing: str | None = None
-        """The tag that ends the reasoning; None: what comes is the answer."""
+        """The tag that ends the reasoning; None within the answer."""
         self._line: str = ""
-        """The beginning of the answer's line so far, as far as a tag or a fence could stand in it."""
+        """The beginning of the answer's present line, if a tag or a code fence may stand in it."""
         self._lead = ""
-        """White space before the answer, which goes where a tag follows."""
+        """White space before the answer, which is dropped if a tag follows."""
         self._fence: str | None = None
         self._has_answer = False
         self._has_tags = False

@@ -39,10 +39,10 @@ log = structlog.get_logger(__name__)
 
 ATTEMPTS = 3
 MODELS_AT_ONCE = 100
-"""Models by key and address that are kept with their connections."""
+"""Most models, by key and address, kept with their connections."""
 LONGEST_PAUSE_SECONDS = 5.0
 ASSUMED_ANSWER_TOKENS = 500
-"""What an answer is taken to need when a call asks the rate limit, where it names no `max_tokens`."""
+"""Size of an answer assumed by the rate limit if a call names no `max_tokens`."""
 
 PREFERRED_MODELS = {
     "openai": "gpt-4o-mini",
@@ -50,7 +50,7 @@ PREFERRED_MODELS = {
     "gemini": "gemini/gemini-2.5-flash",
     "mistral": "mistral/mistral-small-latest",
 }
-"""Provider → the model that is asked where nobody names one: small and quick ones."""
+"""Provider → the model used if a call names none: small and fast ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class ChatService:
         return chosen
 
     async def free_models(self) -> frozenset[str]:
-        """Return the models open to everyone with the platform's key: prices differ by a factor of a thousand."""
+        """Return the models open to everyone through the platform's key: prices differ by a factor of a thousand."""
         chosen = await self._chosen_default()
         free = {*PREFERRED_MODELS.values(), *self._settings.platform_models}
         return frozenset(free if chosen is None else free | {chosen})
@@ -183,7 +183,7 @@ class ChatService:
     ) -> AsyncGenerator[StreamEvent]:
         """Answer piece by piece, without retries: the caller has read part of the answer.
 
-        Closing the generator ends the provider's work; its usage until then is still recorded, as an estimate.
+        Closing the generator ends the provider's work; the usage until then is still recorded, as an estimate.
         """
         chosen = await self.choose(organization, model)
         require_budget_for(estimated_usage(messages, "").prompt_tokens)

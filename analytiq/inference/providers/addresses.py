@@ -1,9 +1,9 @@
 """Addresses that an organization may send its providers' calls to.
 
 Otherwise the author of an address could make the server call hosts that only the server reaches: the machine itself,
-its network, a cloud's metadata. So a name is resolved, and each of its addresses has to be public;
-`analytiq.inference.providers.guarded_http` repeats the check for the connection itself. The platform's own defaults are
-the operator's and not checked: a model server beside the platform is a good place for one.
+its network, a cloud's metadata. So a name is resolved, and each of its addresses must be public;
+`analytiq.inference.providers.guarded_http` repeats the check for the connection itself. The platform's own defaults
+come from the operator and are not checked: a model server is often beside the platform.
 """
 
 import asyncio

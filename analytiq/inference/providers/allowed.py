@@ -1,4 +1,4 @@
-"""The providers that organizations may use: a fixed list, because LiteLLM's own is of another purpose.
+"""The providers that organizations may use: a fixed list, because LiteLLM's own serves another purpose.
 
 LiteLLM knows about 190 providers. Some call this machine unless told otherwise, some sign with the operator's
 credentials (AWS, Google, Azure's identities, `HUGGINGFACE_API_KEY`), some take an address from the model's name, some
@@ -119,7 +119,7 @@ _RULES = (
 ALLOWED_PROVIDERS: Mapping[str, ProviderRule] = {rule.name: rule for rule in _RULES}
 
 _SAME_PROVIDER = {"cohere_chat": "cohere", "ollama_chat": "ollama"}
-"""LiteLLM's second names of a provider, by which models are asked with the same key."""
+"""LiteLLM's alternative names of a provider, whose models use the same key."""
 _COHERE_ENDPOINTS = {Use.EMBEDDING: "/v2/embed", Use.CHAT: "/v2/chat", Use.RERANKING: ""}
 _SERVED = {Use.EMBEDDING: "embedding", Use.CHAT: "chat", Use.RERANKING: "reranking"}
 _ENDINGS = ("/embeddings", "/embed", "/rerank", "/chat/completions", "/chat", "/messages")

@@ -3,7 +3,7 @@
 A call is bound for its provider's own origins, or for the address named by its organization (`bound_for`). Any other
 origin is refused before a connection is opened, from any source: a model's name, a variable of the environment, a
 redirect, a new version of LiteLLM. Names are resolved here, every resolved address is checked, and the connection goes
-to the checked address: between a check and a second look-up a name may change.
+to the checked address: a name may change between a check and a second look-up.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         Raises:
             ProviderRefusedError: the origin is not the call's, its host has an address that may not be connected to,
                 or the server redirects.
-            httpx.HTTPError: as httpx; ConnectError also where the host cannot be resolved.
+            httpx.HTTPError: as httpx; ConnectError also if the host cannot be resolved.
         """
         destination = _destination.get()
         if destination is None or origin_of(str(request.url)) not in destination.origins:

@@ -1,8 +1,8 @@
 """Translation of LiteLLM's exceptions to the library's own errors: by class and HTTP status, never by the text.
 
-A provider's text may repeat the API key or the texts that were sent. So the text is passed on only if it says what to
-mend (a refused call), shortened, and never with a piece of the key. For the same reason the error is raised `from
-None`: a traceback would print the original.
+A provider's text may repeat the API key or the texts that were sent. So the text is passed on only if it tells how to
+correct the call (a refused call), shortened, and never with a part of the key. For the same reason the error is raised
+`from None`: a traceback would print the original.
 """
 
 import math
@@ -32,9 +32,9 @@ class Verdict(Enum):
     FAILED = auto()
     """The provider, or the way to it: the same call may work later."""
     MALFORMED = auto()
-    """The answer makes no sense; like FAILED, under its own code."""
+    """The answer is malformed; like FAILED, under its own code."""
     KEY = auto()
-    """The key is missing, wrong, or may not do this."""
+    """The key is missing, wrong, or lacks the permission."""
     UNKNOWN_MODEL = auto()
     PAYMENT = auto()
     TOO_LONG = auto()
@@ -83,7 +83,7 @@ VERDICTS: Mapping[str, Verdict] = {
     "UnsupportedParamsError": Verdict.REFUSED,
     "VectorStoreSearchError": Verdict.REFUSED,
 }
-"""Every class of `litellm.exceptions`, as a test proves; by name, so that LiteLLM need not be imported."""
+"""Every class of `litellm.exceptions`, as a test proves; by name, to avoid importing LiteLLM."""
 
 _STATUS_VERDICTS: Mapping[int, Verdict] = {
     401: Verdict.KEY,
@@ -122,7 +122,7 @@ _LONGEST_EXCERPT = 300
 _KEY_PIECE = 6
 _DEEPEST_CHAIN = 10
 _STUMBLES = (ValueError, TypeError, AttributeError, LookupError)
-"""What code raises that reads an answer of another shape than it expects; JSON that is none is a ValueError."""
+"""Exceptions of code that reads an answer of unexpected structure; invalid JSON raises a ValueError."""
 
 
 class _Response(Protocol):
@@ -191,7 +191,7 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def _own_error(error: Exception) -> AnalytiqError | None:
-    """Return our own transport's error, from below the libraries that have wrapped it."""
+    """Return the guarded transport's own error, from below the libraries that have wrapped it."""
     return next((seen for seen in _chain(error) if isinstance(seen, AnalytiqError)), None)
 
 
@@ -199,7 +199,7 @@ def _verdict(error: Exception) -> Verdict:
     """Judge by the provider's HTTP status, if any; the class of LiteLLM's error only refines that.
 
     LiteLLM searches the text for numbers and words: a refused call whose text mentions "429" becomes its
-    RateLimitError, and would be repeated for ever.
+    RateLimitError, and would be repeated forever.
     """
     by_class = _verdict_of_class(error)
     response = _answer(error)
@@ -230,7 +230,7 @@ def _may_pass(verdict: Verdict) -> str:
 
 
 def _answer(error: Exception) -> _Response | None:
-    """Return the provider's own answer: LiteLLM makes up answers for its errors, errors below it carry none."""
+    """Return the provider's own answer: LiteLLM invents answers for its errors, and lower errors have none."""
     for seen in reversed(_chain(error)):
         response = getattr(seen, "response", None)
         if not _is_of_litellm(seen) and isinstance(getattr(response, "status_code", None), int):

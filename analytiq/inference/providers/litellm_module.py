@@ -1,4 +1,4 @@
-"""LiteLLM itself: imported late, kept from the network and from the log, and asked for a model's provider."""
+"""Access to LiteLLM: imported late, kept from the network and from the log, and asked for a model's provider."""
 
 import functools
 import importlib

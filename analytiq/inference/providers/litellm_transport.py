@@ -11,7 +11,7 @@ from analytiq.inference.providers.guarded_http import guarded_client, refuse_oth
 def guard_litellm(module: Any) -> None:
     """Replace LiteLLM's factories of HTTP clients; refuse connections around them.
 
-    A test walks all of LiteLLM's providers and fails where a version has another place.
+    A test walks all of LiteLLM's providers and fails if a new version creates clients elsewhere.
     """
     handlers: Any = importlib.import_module("litellm.llms.custom_httpx.http_handler")
     openai_clients: Any = importlib.import_module("litellm.llms.openai.common_utils").BaseOpenAILLM

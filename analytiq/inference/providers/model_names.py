@@ -1,6 +1,6 @@
 """The grammar of models' names: a name, and never an address.
 
-LiteLLM takes what looks like a URL in some providers' model names as the address to call, and puts names into paths.
+LiteLLM interprets URLs in some providers' model names as the address to call, and puts names into paths.
 """
 
 import ipaddress
@@ -19,7 +19,7 @@ def check_model_name(model: str, *, field: str) -> str:
     """Return a valid name unchanged.
 
     Raises:
-        InvalidInputError: the name is an address, or has characters or a length that no model's name has.
+        InvalidInputError: the name is an address, or has invalid characters or length.
     """
     if not is_model_name(model):
         raise _refused(model, field)

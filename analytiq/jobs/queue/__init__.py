@@ -1,4 +1,4 @@
-"""The queue: work that a change implies, enqueued in the transaction of the change.
+"""The queue: jobs enqueued in the transaction of the change that requires them.
 
 States of a job row, whose id is its deduplication key:
 
@@ -14,6 +14,6 @@ States of a job row, whose id is its deduplication key:
                                               ▲    permanent error, attempts exhausted
                                               └── lease run out `max_worker_deaths` times
 
-A worker holds a job by the token of its lease; every write of an outcome checks it, so that a worker that was
-paused for longer than its lease writes nothing. Waiting is not being stuck: queued time never counts.
+A worker owns a job by the token of its lease. Every write of an outcome checks the token, so that a worker
+paused for longer than its lease writes nothing. Time in the queue never counts as being stuck.
 """

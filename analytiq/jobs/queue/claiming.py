@@ -1,4 +1,4 @@
-"""Claims jobs in turn: keeps the book of lanes, and takes from the lane whose turn it is."""
+"""Claims jobs in turn: keeps the book of partitions, and claims from the partition whose turn it is."""
 
 import asyncio
 import contextlib
@@ -18,16 +18,16 @@ from analytiq.storage.session import DatabaseError
 log = structlog.get_logger(__name__)
 
 HELD_SECONDS = 0.05
-"""For which a lane is left alone whose jobs are all held by open transactions or faster workers."""
+"""Time for which a partition is skipped if open transactions or faster workers hold all of its jobs."""
 OVERLAP = timedelta(seconds=5)
-"""How far a look for due jobs reaches back behind the last one: longer than any commit takes to become visible."""
+"""Overlap of two searches for due jobs: longer than any commit takes to become visible."""
 LONGEST_DEFERRAL_SECONDS = 60.0
 WHOLE_LOOK_SECONDS = 60.0
-"""Between looks at all lanes, which find what every other way has missed."""
+"""Seconds between searches of all partitions, which find everything missed otherwise."""
 
 
 class Claims:
-    """Hands out jobs, fairly by organization and lane; see `analytiq.jobs.queue.lanes`."""
+    """Hands out jobs, fairly by organization and partition; see `analytiq.jobs.queue.lanes`."""
 
     def __init__(
         self, jobs: JobRepository, kinds: Collection[JobKind], *, worker: str, settings: QueueSettings
@@ -41,7 +41,7 @@ class Claims:
         self._news = asyncio.Event()
 
     async def claim(self, wanted: Wanted = ANYTHING) -> Job | None:
-        """Claim a job for a slot, or return None where no lane that it serves has one; `ended` follows each job."""
+        """Claim a job for a slot; return None if no suitable partition has one. `ended` must follow each job."""
         loop = asyncio.get_running_loop()
         while (lane := self._book.next(loop.time(), wanted)) is not None:
             version = lane.version
@@ -78,7 +78,7 @@ class Claims:
         self._news.set()
 
     async def wait(self, wanted: Wanted = ANYTHING) -> None:
-        """Wait until there is news of a lane, or for the time between two polls."""
+        """Wait for news of a partition, at most until the next poll."""
         soonest = self._book.soonest(wanted)
         seconds = self._poll_seconds
         if soonest is not None:
@@ -89,14 +89,14 @@ class Claims:
         self._news.clear()
 
     def defer(self, job: Job, seconds: float) -> None:
-        """Defer the job's lane: the cause of the delay affects the other jobs of the lane too.
+        """Defer the job's partition: the cause of the delay affects its other jobs too.
 
-        At most LONGEST_DEFERRAL_SECONDS: what comes into the lane meanwhile may meet a provider that has recovered.
+        For at most LONGEST_DEFERRAL_SECONDS: the provider may have recovered by the time of the next job.
         """
         self._book.defer(job.lane, asyncio.get_running_loop().time() + min(seconds, LONGEST_DEFERRAL_SECONDS))
 
     async def watch(self) -> None:
-        """Learn of lanes as work is enqueued; where the stream breaks, `look` goes on."""
+        """Learn of partitions as work is enqueued; if the stream breaks, `look` continues."""
         while True:
             try:
                 async for news in self._jobs.watch_enqueues():
@@ -106,7 +106,7 @@ class Claims:
             await asyncio.sleep(self._poll_seconds)
 
     async def look(self) -> None:
-        """Learn of lanes whose jobs have become due, again and again."""
+        """Search for partitions with due jobs in a loop."""
         since: datetime | None = None
         looked_at_all = float("-inf")
         loop = asyncio.get_running_loop()

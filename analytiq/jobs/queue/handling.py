@@ -1,4 +1,4 @@
-"""Declarations of job handlers: a method names the kind of job that it does, or that it follows."""
+"""Declarations of job handlers: a method names the kind of job that it handles or follows."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from types import FunctionType
@@ -14,7 +14,7 @@ _FOLLOWED: dict[object, JobKind] = {}
 
 
 def job(kind: JobKind) -> Callable[[MethodT], MethodT]:
-    """Declare a method as the handler of a kind of job; it takes the running job."""
+    """Declare a method as the handler of a kind of job; the method receives the running job."""
 
     def declare(method: MethodT) -> MethodT:
         _HANDLED[method] = kind
@@ -24,7 +24,7 @@ def job(kind: JobKind) -> Callable[[MethodT], MethodT]:
 
 
 def follows(kind: JobKind) -> Callable[[MethodT], MethodT]:
-    """Declare a method as part of a kind of job, after its handler; a failure repeats the whole job."""
+    """Declare a method that runs after the handler of a kind of job; its failure repeats the whole job."""
 
     def declare(method: MethodT) -> MethodT:
         _FOLLOWED[method] = kind
@@ -34,7 +34,7 @@ def follows(kind: JobKind) -> Callable[[MethodT], MethodT]:
 
 
 def handlers_of(services: Iterable[object]) -> dict[JobKind, Handler]:
-    """Return the handlers that the services declare, each with its followers in the order of the services."""
+    """Return the handlers declared by the services, each with its followers in the order of the services."""
     handlers: dict[JobKind, Handler] = {}
     followers: dict[JobKind, list[Handler]] = {}
     for service in services:

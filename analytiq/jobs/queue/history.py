@@ -1,4 +1,4 @@
-"""Keeps what became of attempts, in batches: it is for people to read, and holds no job up."""
+"""History of attempts, for people: written in batches, so that it delays no job."""
 
 import asyncio
 from datetime import datetime
@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 
 FLUSH_SECONDS = 0.5
 MOST_WAITING = 10_000
-"""What cannot be written for long is dropped in the end: jobs matter, their history does not."""
+"""Most unwritten attempts; beyond, they are dropped, since jobs matter more than their history."""
 
 
 class History:
@@ -37,7 +37,7 @@ class History:
         self._has_waiting = asyncio.Event()
 
     def note(self, job: Job, outcome: AttemptOutcome, *, started_at: datetime, failure: Failure | None = None) -> None:
-        """Remember an attempt that has just ended."""
+        """Record an attempt that has just ended."""
         if len(self._waiting) >= MOST_WAITING:
             return
         self._waiting.append(
@@ -58,14 +58,14 @@ class History:
         self._has_waiting.set()
 
     async def write_continuously(self) -> None:
-        """Write what is noted, until cancelled."""
+        """Write recorded attempts until cancelled."""
         while True:
             await self._has_waiting.wait()
             await asyncio.sleep(FLUSH_SECONDS)
             await self.flush()
 
     async def flush(self) -> None:
-        """Write what is noted now; of a document or knowledge base that is gone by now, nothing is kept."""
+        """Write recorded attempts now, except those of deleted documents and knowledge bases."""
         attempts, self._waiting = self._waiting, []
         self._has_waiting.clear()
         try:
@@ -78,7 +78,7 @@ class History:
             self._has_waiting.set()
 
     async def _forget_what_went(self, attempts: list[JobAttempt]) -> None:
-        """Take back what was written of what went meanwhile: its cleaning may have looked before it was there."""
+        """Delete written attempts of deleted subjects, whose cleaning may have run before the write."""
         existing = await self._of_what_exists(attempts)
         for attempt in attempts:
             if attempt in existing:

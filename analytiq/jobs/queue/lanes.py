@@ -1,12 +1,12 @@
-"""Whose turn it is: fairness between organizations, and between the lanes of one; pure, in memory.
+"""Fair turns: between organizations, and between the partitions of one. Pure, in memory.
 
-A lane holds the jobs of one organization, knowledge base and kind. Each process keeps a book of the lanes that it
-believes to hold due jobs, and takes turns: first between urgencies, then between organizations, then between an
-organization's lanes. So 10,000 waiting documents of one knowledge base delay another's single document by one
+A partition holds the jobs of one organization, knowledge base and kind. Each process keeps a book of the partitions
+that it believes to hold due jobs, and takes turns: first between urgencies, then between organizations, then between
+an organization's partitions. So 10,000 waiting documents of one knowledge base delay another's single document by one
 turn, and an organization with 100 knowledge bases gets no more turns than one with a single one. As each process is
 fair by itself, all together are, without a row that all would write to.
 
-Turns are weighted by time: each second that a job holds a slot counts as a further turn of its organization. While
+Turns are weighted by time: each second for which a job holds a slot counts as a further turn of its organization. While
 several organizations have work, none begins a job beyond its share of the slots.
 """
 
@@ -16,26 +16,26 @@ from dataclasses import dataclass, field
 from analytiq.models.job import HEAVY
 
 ANY_URGENCY_TURN = 8
-"""One turn in so many goes to the lane that has waited longest, whatever its urgency: nothing starves."""
+"""One turn in this many goes to the partition that has waited longest, whatever its urgency, so that none starves."""
 
 
 @dataclass(slots=True)
 class Lane:
-    """A lane as a process sees it. `priority` is that of its most urgent known job; smaller is sooner."""
+    """A partition as a process sees it. `priority`: that of its most urgent known job; smaller is sooner."""
 
     lane_id: str
     organization_id: str
     priority: int
     turns: float
-    """Virtual time: the turns that it had, or would have had to have its share."""
+    """Virtual time: the turns taken, or those required for its share."""
     version: int = 0
     blocked_until: float = 0.0
     since: int = 0
-    """The number of the turn at which it was entered, or had its last."""
+    """The number of the turn at which it was entered, or had its last turn."""
 
     @property
     def is_heavy(self) -> bool:
-        """Return True if the jobs of the lane are expensive."""
+        """Return True if the jobs of the partition are expensive."""
         return self.lane_id.endswith(HEAVY)
 
 
@@ -47,9 +47,9 @@ class _Organization:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The lanes that a slot may serve.
+    """The partitions that a slot may serve.
 
-    `with_heavy`: also those whose jobs take long. `capacity`: the number of slots, of which each organization that has
+    `with_heavy`: include long jobs. `capacity`: the number of slots, of which each organization with
     work gets an equal share; None: no bound. `for_newcomers`: only organizations that hold no slot.
     """
 
@@ -60,19 +60,19 @@ class Wanted:
 
 ANYTHING = Wanted()
 SECONDS_A_TURN = 1.0
-"""So long a job may hold a slot for one turn."""
+"""Seconds for which a job may hold a slot within one turn."""
 MOST_REMEMBERED = 10_000
-"""Organizations without work whose past use still counts."""
+"""Most idle organizations whose past use still counts."""
 
 
 class LaneBook:
-    """The lanes that may hold due jobs. `now` is any clock that only goes forward, in seconds."""
+    """The partitions that may hold due jobs. `now` is any monotonic clock, in seconds."""
 
     def __init__(self) -> None:
         self._organizations: dict[str, _Organization] = {}
         self._running: dict[str, int] = {}
         self._past: dict[str, float] = {}
-        """The virtual time of organizations that have left the book, where it is ahead of all others."""
+        """The virtual time of organizations that have left the book, if ahead of all others."""
         self._turns = 0.0
         self._count = 0
 
@@ -80,7 +80,7 @@ class LaneBook:
         return sum(len(organization.lanes) for organization in self._organizations.values())
 
     def note(self, lane_id: str, organization_id: str, priority: int) -> None:
-        """Note that a job of the lane is due now or soon."""
+        """Note that a job of the partition is due now or soon."""
         organization = self._organizations.get(organization_id)
         if organization is None:
             # A newcomer begins where the others are: having been idle gives no claim to be served alone.
@@ -95,7 +95,7 @@ class LaneBook:
             lane.priority = min(lane.priority, priority)
 
     def next(self, now: float, wanted: Wanted = ANYTHING) -> Lane | None:
-        """Return the lane whose turn it is; None where no lane may be asked now."""
+        """Return the partition whose turn it is; None if none is available now."""
         ready = [lane for lane in self._served_by(wanted) if lane.blocked_until <= now]
         if wanted.capacity is not None:
             ready = self._within_share(ready, wanted.capacity) or ready
@@ -106,7 +106,7 @@ class LaneBook:
         return min(ready, key=self._order)
 
     def soonest(self, wanted: Wanted = ANYTHING) -> float | None:
-        """Return the earliest time at which a lane may be asked again; None where there is no lane."""
+        """Return the earliest time at which a partition becomes available; None without partitions."""
         return min((lane.blocked_until for lane in self._served_by(wanted)), default=None)
 
     def begin(self, organization_id: str) -> None:
@@ -114,7 +114,7 @@ class LaneBook:
         self._running[organization_id] = self._running.get(organization_id, 0) + 1
 
     def end(self, organization_id: str, seconds: float = 0.0) -> None:
-        """Count a slot as free again, and charge the organization for the time that it was held."""
+        """Count a slot as free again, and charge the organization for the time held."""
         left = self._running.get(organization_id, 0) - 1
         if left > 0:
             self._running[organization_id] = left
@@ -128,7 +128,7 @@ class LaneBook:
             self._remember(organization_id, max(self._turns, self._past.get(organization_id, 0.0)) + turns)
 
     def served(self, lane: Lane, priority: int) -> None:
-        """Note that the lane had its turn, with a job of this priority."""
+        """Note that the partition had its turn, with a job of this priority."""
         organization = self._organizations.get(lane.organization_id)
         if organization is None:
             return
@@ -140,7 +140,7 @@ class LaneBook:
         self._turns = max(self._turns, organization.turns - 1)
 
     def empty(self, lane: Lane, version: int) -> None:
-        """Remove an empty lane, unless it was noted again since `version` was read."""
+        """Remove an empty partition, unless it was noted again since `version` was read."""
         organization = self._organizations.get(lane.organization_id)
         if organization is None or lane.version != version:
             return
@@ -150,17 +150,17 @@ class LaneBook:
             self._remember(lane.organization_id, organization.turns)
 
     def block(self, lane: Lane, until: float) -> None:
-        """Do not ask the lane before this time: its jobs are held, or it must wait."""
+        """Block the partition until this time: its jobs are held, or it must wait."""
         lane.blocked_until = max(lane.blocked_until, until)
 
     def unblock(self, lane_id: str, organization_id: str) -> None:
-        """Unblock the lane."""
+        """Unblock the partition."""
         organization = self._organizations.get(organization_id)
         if organization is not None and lane_id in organization.lanes:
             organization.lanes[lane_id].blocked_until = 0.0
 
     def defer(self, lane_id: str, until: float) -> None:
-        """Block a lane by its name, if it is in the book."""
+        """Block a partition by its name, if it is in the book."""
         for organization in self._organizations.values():
             if lane_id in organization.lanes:
                 self.block(organization.lanes[lane_id], until)
@@ -175,7 +175,7 @@ class LaneBook:
         ]
 
     def _within_share(self, ready: list[Lane], capacity: int) -> list[Lane]:
-        """Return the lanes of organizations that hold fewer slots than their share."""
+        """Return the partitions of organizations that hold fewer slots than their share."""
         active = {lane.organization_id for lane in ready} | self._running.keys()
         share = math.ceil(capacity / max(1, len(active)))
         return [lane for lane in ready if self._running.get(lane.organization_id, 0) < share]

@@ -19,14 +19,14 @@ from analytiq.storage.transactions import run_in_transaction
 log = structlog.get_logger(__name__)
 
 LATEST_ATTEMPTS = 20
-"""How many attempts are shown with a job."""
+"""Number of attempts shown with a job."""
 JOBS_AT_ONCE = 500
 MOST_ERRORS = 50
-"""Codes of errors that are told apart; there are about forty."""
+"""Most distinct error codes; there are about forty."""
 DOCUMENTS_AT_ONCE = 100
-"""Documents in one transaction: it takes about 0.1 s, and a conflict with one of them repeats it."""
+"""Documents in one transaction, which takes about 0.1 s; a conflict with one of them repeats it."""
 DELETIONS = frozenset({JobKind.SWEEP, JobKind.CLEAN_DOCUMENT, JobKind.DROP_KB, JobKind.CLEAN_PROMPT, JobKind.ERASE})
-"""Kinds that delete what somebody was told is deleted."""
+"""Kinds that complete a confirmed deletion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class JobWithAttempts:
 
 @dataclass(frozen=True, slots=True)
 class DocumentLog:
-    """A page of the attempts at a document's jobs, latest first, how many there are, and what is still to do."""
+    """A page of the attempts of a document's jobs, latest first, with their number and the unfinished jobs."""
 
     attempts: list[JobAttempt]
     total_count: int
@@ -48,7 +48,7 @@ class DocumentLog:
 
 @dataclass(frozen=True, slots=True)
 class KindCounts:
-    """The numbers of an organization's waiting, running and dead jobs of a kind."""
+    """The numbers of an organization's waiting, running and failed jobs of a kind."""
 
     kind: JobKind
     waiting: int
@@ -66,7 +66,7 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class SubjectNames:
-    """Id → name, of documents and knowledge bases."""
+    """Names of documents and knowledge bases by id."""
 
     documents: Mapping[str, str]
     knowledge_bases: Mapping[str, str]
@@ -76,7 +76,7 @@ class Jobs:
     """Jobs of an organization."""
 
     def __init__(self, rows: Repositories, *, on_dead: OnDead, on_settled: OnSettled) -> None:
-        """Put together; the callbacks are those of a worker, for jobs that die here without having run."""
+        """Store the repositories, and the callbacks for jobs that are cancelled before running."""
         self._connection = rows.connection
         self._jobs = rows.jobs
         self._history = rows.job_history
@@ -86,7 +86,7 @@ class Jobs:
         self._on_settled = on_settled
 
     async def page(self, organization_id: str, query: JobQuery, *, skip: int, limit: int) -> JobPage:
-        """Return a page of jobs that wait, run or were given up, latest change first, and how many match."""
+        """Return a page of waiting, running and failed jobs, latest change first, and the number of matches."""
         return await self._jobs.page(organization_id, query, skip=skip, limit=limit)
 
     async def names_in(self, organization_id: str, jobs: Sequence[Job]) -> SubjectNames:
@@ -113,21 +113,21 @@ class Jobs:
         ]
 
     async def errors(self, organization_id: str, query: JobQuery) -> list[ErrorGroup]:
-        """Return the dead jobs that match, by what made them fail; most frequent first, MOST_ERRORS at most."""
+        """Return the matching failed jobs, grouped by error; most frequent first, at most MOST_ERRORS."""
         return await self._jobs.dead_by_error(organization_id, query, limit=MOST_ERRORS)
 
     async def get(self, organization_id: str, job_id: str) -> JobWithAttempts:
         """Return the job with this id.
 
         Raises:
-            NotFoundError: it is done, or was never asked for, or belongs to another organization.
+            NotFoundError: it is finished, was never enqueued, or belongs to another organization.
         """
         job = await self._existing(organization_id, job_id)
         attempts = await self._history.of_job(organization_id, job_id, limit=LATEST_ATTEMPTS)
         return JobWithAttempts(job, attempts)
 
     async def of_document(self, organization_id: str, document_id: str) -> list[Job]:
-        """Return the document's jobs that wait, run or were given up, oldest first."""
+        """Return the document's waiting, running and failed jobs, oldest first."""
         jobs = await self._jobs.of_document(organization_id, document_id)
         return sorted(jobs, key=lambda job: (job.created_at, job.id))
 
@@ -139,11 +139,11 @@ class Jobs:
         return DocumentLog(attempts, count, [job for job in jobs if job.state is not JobState.DEAD])
 
     async def replay(self, organization_id: str, job_id: str) -> None:
-        """Run a dead job again, as if it had never been tried.
+        """Run a failed job again, as if it had never been tried.
 
         Raises:
             NotFoundError: there is no such job.
-            ConflictError: it is not dead.
+            ConflictError: the job has not failed.
         """
         job = await self._existing(organization_id, job_id)
         if job.state is not JobState.DEAD:
@@ -155,7 +155,7 @@ class Jobs:
         log.info("queue.replayed", organization_id=organization_id, job=job_id)
 
     async def replay_all(self, organization_id: str, query: JobQuery) -> int:
-        """Run again the dead jobs that match; returns how many there were. The query's states do not count."""
+        """Run the matching failed jobs again and return their number. The query's states are ignored."""
         if not query.kinds or JobKind.EXTRACT in query.kinds:
             extractions = await self._dead_extractions(organization_id, query)
             for start in range(0, len(extractions), DOCUMENTS_AT_ONCE):
@@ -165,13 +165,13 @@ class Jobs:
         return count
 
     async def cancel(self, organization_id: str, job_id: str) -> Job:
-        """Stop a job: a waiting one is dead at once, a running one within a heartbeat of its worker.
+        """Cancel a job: a waiting one ends at once, a running one within a heartbeat of its worker.
 
-        Returns the job as it is afterwards: dead, or running with `is_cancel_wanted`. A dead one stays as it is.
+        Return the job's new state: failed, or running with `is_cancel_wanted`. A failed job stays unchanged.
 
         Raises:
             NotFoundError: there is no such job.
-            ConflictError: it deletes something, or it was done before it could be stopped.
+            ConflictError: the job deletes data, or has just finished.
         """
         job = await self._existing(organization_id, job_id)
         if job.kind in DELETIONS:
@@ -194,10 +194,10 @@ class Jobs:
         return after
 
     async def cancel_all(self, organization_id: str, query: JobQuery) -> Cancelled:
-        """Stop the jobs that match: waiting ones are dead at once, running ones within a heartbeat of their workers.
+        """Cancel matching jobs: waiting ones end at once, running ones within a heartbeat of their workers.
 
-        Those that delete are left to run to their end. Each state of the query that is not asked for is left alone;
-        dead ones stay as they are.
+        Jobs that delete data are completed. States missing from the query stay unchanged, and so do
+        failed jobs.
         """
         kinds = tuple(kind for kind in query.kinds or JobKind if kind not in DELETIONS)
         if not kinds:
@@ -243,9 +243,9 @@ class Jobs:
                 return found
 
     async def _let_wait(self, organization_id: str, extractions: Sequence[Job]) -> None:
-        """Mark the documents of dead extractions as waiting, before their replay can run.
+        """Mark the documents of failed extractions as waiting, before their replay can run.
 
-        Not those that are extracted by now: another request has revived their job, and nobody would extract again.
+        Documents extracted meanwhile are excluded: another request has revived their job.
         """
         document_ids = [job.subject.document_id for job in extractions if job.subject.document_id is not None]
 

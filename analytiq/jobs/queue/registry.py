@@ -1,4 +1,4 @@
-"""A worker process shows itself, and runs as many jobs at once as is wanted at the moment."""
+"""Registration of a worker process, which also sets its number of concurrent jobs."""
 
 import asyncio
 import os
@@ -16,9 +16,9 @@ log = structlog.get_logger(__name__)
 
 ANNOUNCE_SECONDS = 5.0
 SILENT_SECONDS = 3 * ANNOUNCE_SECONDS
-"""A process that has not been seen for so long is gone, or hangs."""
+"""Seconds without a heartbeat after which a process counts as gone or hanging."""
 OBEY_SECONDS = 3.0
-"""How soon a new concurrency is taken up. It is asked for: a change stream more would cost more than this."""
+"""Seconds until a new concurrency takes effect. Polled: another change stream would cost more."""
 MOST_JOBS_AT_ONCE = 256
 
 
@@ -43,13 +43,13 @@ class WorkerRegistry:
         self._ignored: object = None
 
     async def keep(self) -> None:
-        """Announce and obey, until cancelled; what fails is done again at the next turn."""
+        """Announce and obey until cancelled; a failure is repeated at the next round."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._announce_continuously())
             group.create_task(self._obey_continuously())
 
     async def announce(self) -> None:
-        """Show the process as it is now."""
+        """Record the present state of the process."""
         runner = self._runner
         await self._workers.announce(
             runner.worker,
@@ -63,7 +63,7 @@ class WorkerRegistry:
         )
 
     async def obey(self) -> None:
-        """Run as many jobs at once as is wanted now: as was set for all, else as this process's settings say."""
+        """Set the wanted concurrency: the value stored for all workers, else this process's setting."""
         stored = await self._settings.worker_concurrency()
         wanted = _concurrency_of(stored)
         if wanted is None and stored is not None and stored != self._ignored:
@@ -75,7 +75,7 @@ class WorkerRegistry:
             await self.announce()
 
     async def withdraw(self) -> None:
-        """Remove the row of the ending process; an unreachable database forgets the row by its expiry."""
+        """Remove the row of the ending process; if the database is unreachable, the row expires."""
         try:
             await self._workers.withdraw(self._runner.worker)
         except DatabaseError:
@@ -99,7 +99,7 @@ class WorkerRegistry:
 
 
 def _concurrency_of(stored: object) -> int | None:
-    """Return the number that was stored, if it is one to go by: a worker must neither stop nor drown by a slip."""
+    """Return the stored number if it is valid: a typing error must neither stop nor overload a worker."""
     if isinstance(stored, bool) or not isinstance(stored, int):
         return None
     return stored if 1 <= stored <= MOST_JOBS_AT_ONCE else None

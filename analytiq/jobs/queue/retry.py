@@ -20,21 +20,21 @@ from analytiq.models.job import Job
 FIRST_DELAY_SECONDS = 1.0
 LONGEST_DELAY_SECONDS = 300.0
 UNNAMED_WAIT_SECONDS = 10.0
-"""The wait that a provider asks for without saying how long; half of it at least."""
+"""The wait after a refusal without a given time; at least half of it."""
 QUOTA_WAIT_SECONDS = 30.0
-"""Until it is looked anew whether there are SPUs; half of it at least. A top-up wakes the job before."""
+"""Time until the quota is checked again; at least half of it. A top-up wakes the job before."""
 LONGEST_NAMED_WAIT_SECONDS = 300.0
-"""A provider that asks for more is probed this often (`rate_limits`): it may recover before, or talk nonsense."""
+"""Longest wait accepted from a provider, which is then probed this often: it may recover early, or be wrong."""
 LONGEST_OUTAGE_DELAY_SECONDS = 900.0
 OUTAGE_SHARE = 1 / 3
-"""Of the time for which a job has been waiting for its provider: for so long it waits once more."""
+"""The next wait of a job, as a share of the time for which it has been waiting for its provider."""
 UNEXPECTED_ATTEMPTS = 5
-"""An error that nobody foresaw may be a passing one; a bug fails the same way each time."""
+"""Attempts after an unexpected error, which may be temporary; a bug fails the same way each time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Run it again after `delay_seconds`; not `is_counted`: the attempt is not held against it."""
+    """Run the job again after `delay_seconds`; without `is_counted` the attempt does not count."""
 
     delay_seconds: float
     is_counted: bool = True
@@ -42,20 +42,20 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Bury:
-    """Give up: the job becomes dead, visible and replayable."""
+    """Give up: the job becomes failed, visible and replayable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Abandon:
-    """Write nothing: another worker has the job now."""
+    """Write nothing: another worker has taken the job over."""
 
 
 def plan(
     error: BaseException, *, attempt: int, max_attempts: int, waited_seconds: float = 0.0
 ) -> Retry | Bury | Abandon:
-    """Decide what becomes of a job after its `attempt`-th attempt (from 1) raised `error`.
+    """Decide the outcome of a job whose `attempt`-th attempt (from 1) raised `error`.
 
-    `waited_seconds`: for how long it has been put off, by attempts that were not counted.
+    `waited_seconds`: the time spent in uncounted attempts.
     """
     match error:
         case LeaseLostError():
@@ -84,13 +84,13 @@ def plan(
 
 
 def plan_of(job: Job, error: BaseException, *, max_attempts: int) -> Retry | Bury | Abandon:
-    """Decide what becomes of a job whose running attempt raised `error`."""
+    """Decide the outcome of a job whose running attempt raised `error`."""
     waited = (clock.now() - job.waiting_since).total_seconds() if job.waiting_since else 0.0
     return plan(error, attempt=job.attempt, max_attempts=max_attempts, waited_seconds=waited)
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Describe an error; an unexpected one by its class only, because its text may hold secrets."""
+    """Describe an error; an unexpected one by its class only, because its text may contain secrets."""
     stack = stack_of(error)
     if isinstance(error, AnalytiqError):
         return Failure(code=error.code, detail=error.detail, at=clock.now(), stack=stack)
@@ -107,12 +107,12 @@ def _believed(retry_after: float) -> float:
 
 
 def _outage_delay(waited_seconds: float) -> float:
-    """Grow with the outage: an hour of it delays the recovery by a quarter of an hour at most."""
+    """Return a delay that grows with the outage: after an hour, at most a quarter of an hour."""
     return min(LONGEST_OUTAGE_DELAY_SECONDS, max(0.0, waited_seconds) * OUTAGE_SHARE) * _jitter()
 
 
 def _backoff(attempt: int) -> float:
-    """Exponential with full jitter above a half: 0.5 to 1 s, 1 to 2 s, … up to LONGEST_DELAY_SECONDS."""
+    """Return an exponential delay with jitter: 0.5 to 1 s, 1 to 2 s, … up to LONGEST_DELAY_SECONDS."""
     ceiling = min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0 ** (attempt - 1))
     return ceiling * _jitter()
 

@@ -1,4 +1,4 @@
-"""Runs jobs: claims, heartbeats, hands to the handler, writes the outcome."""
+"""Runs jobs: claims them, renews their leases, calls the handler, and writes the outcome."""
 
 import asyncio
 import math
@@ -29,14 +29,14 @@ log = structlog.get_logger(__name__)
 
 LONGEST_HEARTBEAT_SECONDS = 5.0
 STOP_LOOK_SECONDS = 0.5
-"""Between looks for running jobs that were cancelled, or whose document was deleted."""
+"""Seconds between checks for running jobs that were cancelled, or whose document was deleted."""
 SLOTS_AN_EXPRESS_SLOT = 2
 
 
 OnSettled = Callable[[Job], Awaitable[None]]
-"""Called after an attempt has ended: the job is done or dead, or waits to be tried again."""
+"""Called after an attempt has ended: the job is finished, failed, or waits for a retry."""
 OnDead = Callable[[Job, Failure], Awaitable[None]]
-"""Called after a job was given up, before `OnSettled`."""
+"""Called after a job has failed for good, before `OnSettled`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ class QueueRunner:
         self._is_stopping = False
         self._has_changed = asyncio.Event()
         self._slots: list[asyncio.Task[None]] = []
-        """The first takes no heavy jobs, where there are others: what takes milliseconds need not wait for minutes."""
+        """The first of several takes no heavy jobs: short jobs need not wait for long ones."""
         self._express_slots: list[asyncio.Task[None]] = []
-        """Beyond `concurrency`, for organizations that hold no slot while others hold all of them."""
+        """Slots beyond `concurrency`, for organizations that hold no slot while others hold all of them."""
         self._idle_slots = 0
         self._running: dict[asyncio.Task[None], Job] = {}
         self._work_of: dict[RunningJob, asyncio.Task[None]] = {}
@@ -78,7 +78,7 @@ class QueueRunner:
         )
 
     async def run(self) -> None:
-        """Run until `stop`; returns when every slot has ended."""
+        """Run until `stop`; return when every slot has ended."""
         async with asyncio.TaskGroup() as group:
             watchers = [
                 group.create_task(watching)
@@ -146,7 +146,7 @@ class QueueRunner:
                 await asyncio.wait(unfinished)
 
     async def run_until_idle(self) -> int:
-        """Run due jobs one after the other until none is left; returns how many. For commands and tests."""
+        """Run due jobs one after another until none is left; return their number. For commands and tests."""
         count = 0
         kinds = list(self._job_work.handlers)
         lease_seconds = self._settings.lease_seconds
@@ -175,7 +175,7 @@ class QueueRunner:
                     self._idle_slots -= 1
 
     async def _express_slot(self, number: int) -> None:
-        """Serve organizations that hold no slot, while all slots are taken; the first takes no heavy jobs."""
+        """Serve organizations that hold no slot while all slots are taken; the first takes no heavy jobs."""
         wanted = Wanted(with_heavy=number > 0, for_newcomers=True)
         while not self._is_stopping and number < self._express_count():
             if self._idle_slots or not await self._serve(wanted):
@@ -209,7 +209,7 @@ class QueueRunner:
         return True
 
     async def _stop_continuously(self) -> None:
-        """Stop the running jobs that are to end, wherever that was decided."""
+        """Stop running jobs whose cancellation was decided in any process."""
         while True:
             await asyncio.sleep(STOP_LOOK_SECONDS)
             if not self._work_of:
@@ -307,7 +307,7 @@ class QueueRunner:
             log.exception("queue.after_job_failed", job=job.id)
 
     async def _settle_failure(self, running: RunningJob, error: Exception) -> bool:
-        """Write what becomes of a failed job; True where that is written."""
+        """Write the outcome of a failed attempt; return True once written."""
         job = running.job
         if isinstance(error, DatabaseError):
             error = translate(error) or error
@@ -336,7 +336,7 @@ class QueueRunner:
                 return True
 
     async def _try_later(self, running: RunningJob, failure: Failure, outcome: retry.Retry) -> bool:
-        """Make the job wait; True where that is written."""
+        """Return the job to the queue for later; return True once written."""
         job = running.job
         if not outcome.is_counted:
             # Being told to wait is about the lane: its 10,000 jobs need not each find out.
@@ -354,7 +354,7 @@ class QueueRunner:
         return True
 
     async def _give_up(self, running: RunningJob, failure: Failure, outcome: AttemptOutcome) -> bool:
-        """Bury the job; True where that is written."""
+        """Dead-letter the job; return True once written."""
         job = running.job
         try:
             if not await self._jobs.bury(job, failure):

@@ -1,4 +1,4 @@
-"""A job in its handler's hands."""
+"""A running job, as its handler sees it."""
 
 import asyncio
 import contextlib
@@ -12,28 +12,28 @@ from analytiq.storage.repositories.jobs import JobRepository
 from analytiq.storage.session import DatabaseError
 
 PROGRESS_SECONDS = 0.5
-"""Progress is written at most this often: it is for people to look at."""
+"""Seconds between two writes of the progress, which is for people."""
 
 
 class RunningJob:
-    """A job in its handler's hands."""
+    """A running job, as its handler sees it."""
 
     def __init__(self, job: Job, jobs: JobRepository) -> None:
         self.job = job
         self.started_at = clock.now()
         self.is_cancelled = False
         self.is_pointless = False
-        """What it is about is gone: dropping the work finishes the job."""
+        """True if its subject is gone: aborting the work finishes the job."""
         self._jobs = jobs
         self._reported_at = 0.0
         self._reports: set[asyncio.Task[None]] = set()
         self.is_finishing = False
         self.is_finished = False
         self.failure: Failure | None = None
-        """The failure of the job's subject, where the job itself has done all there is to do."""
+        """The failure of the job's subject, if the job itself is complete."""
 
     async def report(self, done: int, total: int, unit: str) -> None:
-        """Show how far it is.
+        """Record the progress.
 
         Raises:
             LeaseLostError: another worker has the job.
@@ -47,7 +47,7 @@ class RunningJob:
             raise LeaseLostError(f"The lease of job {self.job.id!r} was lost.")
 
     def report_soon(self, done: int, total: int, unit: str) -> None:
-        """As `report`, for callers that cannot wait; that a lease was lost is the heartbeat's to find."""
+        """Record the progress without waiting; the heartbeat detects a lost lease."""
         report = asyncio.create_task(self._report_quietly(done, total, unit))
         self._reports.add(report)
         report.add_done_callback(self._reports.discard)
@@ -58,10 +58,10 @@ class RunningJob:
 
     @contextlib.contextmanager
     def finishing(self) -> Generator[None]:
-        """Around what ends the job, where the handler ends it in a transaction of its own.
+        """Enclose the transaction in which the handler itself finishes the job.
 
         Meanwhile the heartbeat stops nothing: it may find the row gone before the commit is acknowledged, and would
-        stop a worker that has done its work. A lease that is really lost makes the transaction fail.
+        stop a worker that has finished. A lost lease makes the transaction fail.
         """
         self.is_finishing = True
         try:
@@ -70,13 +70,13 @@ class RunningJob:
             self.is_finishing = False
 
     def note_failure(self, failure: Failure) -> None:
-        """Let the history tell that the subject failed for good, though the job is done."""
+        """Record for the history that the subject has failed for good, although the job is finished."""
         self.failure = failure
 
     def note_finished(self) -> None:
-        """Note that the finishing transaction is committed."""
+        """Record that the finishing transaction is committed."""
         self.is_finished = True
 
 
 Handler = Callable[[RunningJob], Awaitable[None]]
-"""Does the work. It returns when the truth is as the job wants it, however that came about."""
+"""Does the work; returns once the intended state holds, however it came about."""

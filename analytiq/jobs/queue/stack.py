@@ -1,8 +1,8 @@
-"""The stack of a failed attempt, without data that must not leave the machine.
+"""The stack trace of a failed attempt, without data that must not leave the machine.
 
-An organization reads the stacks of its own jobs. They name files by their place in a package, not on a disk, and
-quote no message of an error that we do not make ourselves: those hold hosts, paths and texts of documents. The
-worker's log has all of it.
+An organization reads the stack traces of its own jobs. They name files by their path in a package, not on disk, and
+quote no message of other libraries' errors: those contain hosts, paths and texts of documents. The
+worker's log has everything.
 """
 
 import sysconfig
@@ -15,7 +15,7 @@ import analytiq
 from analytiq.errors import AnalytiqError
 
 LONGEST_STACK = 8000
-"""Characters, of the end: where it happened stands last."""
+"""Characters kept from the end, which names the origin of the error."""
 _ROOTS = [
     Path(analytiq.__file__).parents[1],
     *(Path(sysconfig.get_path(name)) for name in ("purelib", "platlib", "stdlib")),
@@ -23,7 +23,7 @@ _ROOTS = [
 
 
 def stack_of(error: BaseException) -> str:
-    """Return the error, its causes before it, each with the places that it came through."""
+    """Return the error after its causes, each with its stack."""
     return "\n".join(_lines(error, set()))[-LONGEST_STACK:]
 
 
@@ -49,7 +49,7 @@ def _lines(error: BaseException, told: set[int]) -> Iterator[str]:
 
 
 def _place(filename: str) -> str:
-    """Return a file's place in its package; packages may lie within the standard library's directory."""
+    """Return a file's path in its package; packages may lie within the standard library's directory."""
     path = PurePath(filename)
     for root in _ROOTS:
         if path.is_relative_to(root):

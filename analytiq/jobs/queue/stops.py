@@ -1,4 +1,4 @@
-"""Jobs to be stopped while they run: cancelled ones, and extractions of documents that were deleted."""
+"""Running jobs to be stopped: cancelled ones, and extractions of deleted documents."""
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
@@ -10,38 +10,38 @@ from analytiq.storage.repositories.documents import DocumentRepository
 from analytiq.storage.repositories.jobs import JobRepository
 
 STOPPED_WITH_THEIR_DOCUMENT = frozenset({JobKind.EXTRACT})
-"""Not a sync: that of a deleted document takes it out of a knowledge base."""
+"""Kinds without a purpose once the document is deleted. Not syncs, which remove it from a knowledge base."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Ids of running jobs that are to end."""
+    """Ids of running jobs to be stopped."""
 
     cancelled: frozenset[str]
     pointless: frozenset[str]
-    """Their documents are gone: the work is done when it is dropped."""
+    """Jobs of deleted documents: aborting the work finishes them."""
 
 
 FindStopped = Callable[[Collection[Job]], Awaitable[Stopped]]
-"""Returns which of the running jobs are to end."""
+"""Returns those of the running jobs that are to be stopped."""
 
 
 def cancelled() -> Failure:
-    """Return the failure that a cancelled job shows."""
+    """Return the failure shown by a cancelled job."""
     return Failure(
         code="cancelled", detail="somebody cancelled it; replay it to have it done after all", at=clock.now()
     )
 
 
 class Stops:
-    """Finds the running jobs of a process that are to end."""
+    """Finds the running jobs of a process that are to be stopped."""
 
     def __init__(self, jobs: JobRepository, documents: DocumentRepository) -> None:
         self._jobs = jobs
         self._documents = documents
 
     async def among(self, running: Collection[Job]) -> Stopped:
-        """Return which of the jobs are to end: one query for all, and one for each organization that extracts."""
+        """Return the jobs to be stopped: one query for all, and one for each organization with extractions."""
         cancelled = await self._jobs.cancel_wanted_among([job.id for job in running])
         extracted: dict[str, dict[str, str]] = {}
         for job in running:

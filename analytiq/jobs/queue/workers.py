@@ -1,4 +1,4 @@
-"""The workers as an organization may see them: all processes, but only its own jobs."""
+"""Workers as an organization sees them: all processes, but only its own jobs."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from analytiq.models.worker import RunningJobs, Worker
 from analytiq.storage.repositories.workers import WorkerRepository
 
 MOST_JOBS = 100
-"""Running jobs that are told of one worker: nobody reads more; how many there are is told besides."""
+"""Most running jobs listed of one worker; their number is reported besides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Workers:
     """Worker processes, seen from an organization."""
 
     def __init__(self, workers: WorkerRepository) -> None:
-        """Put together."""
+        """Store the repository."""
         self._workers = workers
 
     async def of(self, organization_id: str) -> list[WorkerWithJobs]:

@@ -1,4 +1,4 @@
-"""Fences: a process writes only while it has the right to.
+"""Fences: rights to write that are checked within each transaction.
 
 A process may be stopped at any moment and wake up much later. Each batch of a task is therefore a transaction that also
 writes to the row of its lease or job. The transaction fails once another process has taken over.
@@ -16,7 +16,7 @@ class Fence(Protocol):
     """The right to write."""
 
     async def hold(self, *, session: Session | None = None) -> None:
-        """Make sure of the right, for the transaction where one is given.
+        """Check the right, within the transaction if one is given.
 
         Raises:
             LeaseLostError: another process has it; write nothing.

@@ -1,4 +1,4 @@
-"""The leader: one process at a time runs the periodic tasks, however many processes there are."""
+"""Election of a leader: one process at a time runs the periodic tasks."""
 
 import asyncio
 import contextlib
@@ -22,13 +22,13 @@ LEASE = "reconciler"
 RENEWALS = 4
 """Renewals of a lease before it ends: three may fail."""
 WAIT_SECONDS = 5.0
-"""Time between two looks for due tasks, and for a leader that has gone."""
+"""Seconds between two checks for due tasks, and for a leader that has gone."""
 MOST_OF_THE_TIME = 0.1
 """Largest share of the time that one task takes: a long one runs less often."""
 
 
 class Leader:
-    """A process that holds the lease while it can, and runs the due tasks meanwhile."""
+    """A process that holds the lease while it can, and runs due tasks."""
 
     def __init__(self, leases: LeaseRepository, tasks: Sequence[PeriodicTask], *, lease_seconds: float) -> None:
         self._leases = leases
@@ -84,7 +84,7 @@ class Leader:
                     return
 
     async def _work(self, token: str, stopping: asyncio.Event) -> None:
-        """Run the due tasks, one after another, again and again."""
+        """Run the due tasks one after another in a loop."""
         fence = LeaseFence(self._leases, LEASE, token)
         try:
             while True:

@@ -1,4 +1,4 @@
-"""Runs of tenant tasks: which organizations are due, and when each had its last run."""
+"""Runs of tenant tasks: selects the due organizations, and records each run."""
 
 import structlog
 

@@ -4,5 +4,5 @@
     Restore: verify all of it ──▶ hold ──▶ files, texts, hidden knowledge bases, vectors, index, documents
                  ──tx: epochs, status, organization──▶ release
 
-`container` is the format, `making` writes archives, `verification` reads one through, `restoring` brings it back.
+`container` defines the format, `making` writes archives, `verification` checks them, `restoring` restores them.
 """

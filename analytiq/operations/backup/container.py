@@ -20,12 +20,12 @@ import zstandard
 from analytiq.errors import InvalidInputError
 
 MAGIC = b"\x89ANALYTIQ-ARCHIVE\r\n\n"
-"""A byte above 127 and both kinds of line ends, so that a transfer that converts either is told at once."""
+"""A byte above 127 and both kinds of line ends reveal a transfer that converts either."""
 FORMAT_VERSION = 1
 LEVEL = 3
-"""zstd's default. Embeddings hardly compress at any level; texts do at each."""
+"""zstd's default. Embeddings hardly compress at any level, and texts compress at every one."""
 MOST_BYTES = 64 * 1024 * 1024
-"""Of a frame before compression. A batch has at most what the server sends at once, 16 MB and a row of 16 MB."""
+"""Largest frame before compression. A batch is at most one answer of the server: 16 MB and a row of 16 MB."""
 
 _VERSION = struct.Struct("<H")
 _FRAME = struct.Struct("<cII32s")

@@ -19,7 +19,7 @@ from analytiq.operations.backup.verification import Contents
 from analytiq.storage.client import MongoConnection
 
 PIPE = Path("-")
-"""Stands for standard output, or standard input."""
+"""Stands for standard output or standard input."""
 PART_SUFFIX = ".part"
 
 
@@ -32,7 +32,7 @@ async def write_file(
 ) -> Made:
     """Write an archive to `path`, or to standard output for PIPE, and record it for its organizations.
 
-    The file is named `{path}.part` until it is complete and on the disk; a failure removes it. A killed process leaves
+    The file is named `{path}.part` until it is complete and on disk; a failure removes it. A killed process leaves
     it, without a trailer, so that no restore accepts it.
 
     Raises:

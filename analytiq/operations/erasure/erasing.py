@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 DOCUMENTS_AT_ONCE = 100
 LOOK_AGAIN_SECONDS = 1.0
-"""Jobs remove a document's vectors, texts and files within seconds."""
+"""Seconds between two checks; jobs remove a document's vectors, texts and files within seconds."""
 
 
 @dataclass(frozen=True, slots=True)

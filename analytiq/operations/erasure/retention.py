@@ -14,7 +14,7 @@ log = structlog.get_logger(__name__)
 
 MOST_DAYS = 36_500
 BOUND = 1000
-"""Documents, and runs on texts, that a pass deletes of one organization; the next pass goes on."""
+"""Most documents, and runs on texts, deleted by a pass for one organization; the next pass continues."""
 
 
 class Retention:
@@ -25,7 +25,7 @@ class Retention:
         self._documents = documents
 
     async def set_days(self, organization_id: str, days: int | None) -> None:
-        """Keep the organization's documents for a number of days after the upload of their file; None: without end.
+        """Keep the organization's documents for a number of days after the upload of their file; None: forever.
 
         Raises:
             InvalidInputError: less than a day, or more than a century.

@@ -38,9 +38,9 @@ from analytiq.storage.ids import new_id
 log = structlog.get_logger(__name__)
 
 MOST_DOCUMENTS = 100_000
-"""Of one erasure, whose row names each: 100,000 ids take 4 MB of at most 16."""
+"""Most documents of one erasure, whose row names each: 100,000 ids take 4 MB of at most 16."""
 WATCH_DAYS = 7
-"""How long it is looked whether anything of an erased organization has come back."""
+"""Days for which the reconciler checks that no rows of an erased organization have reappeared."""
 
 OnWait = Callable[[Wait], None]
 
@@ -240,7 +240,7 @@ class Erasures:
             await asyncio.shield(self._rows.let_go(erasure, failure))
 
     async def _ask(self, erasure: Erasure) -> None:
-        """Enqueue a job outside the organization, whose jobs are deleted and whose history would come back."""
+        """Enqueue a job outside of the organization, whose own jobs are deleted and whose history must stay erased."""
         request = JobRequest(
             kind=JobKind.ERASE,
             organization_id="",

@@ -13,9 +13,9 @@ class EventName(StrEnum):
     """The names of the events."""
 
     READY = "ready"
-    """From now on changes are told; none were missed since the place that the watcher named, if it named one."""
+    """Changes are sent from now on; none were missed since the watcher's position, if it sent one."""
     RESET = "reset"
-    """Changes may have been missed: read anew what is shown."""
+    """Changes may have been missed: reload what is displayed."""
     DOCUMENT = "document"
     DOCUMENT_DELETED = "document_deleted"
     KNOWLEDGE_BASE = "knowledge_base"
@@ -23,7 +23,7 @@ class EventName(StrEnum):
     JOB = "job"
     JOB_ENDED = "job_ended"
     CLOSED = "closed"
-    """The watcher may not watch any longer; the connection ends."""
+    """The right to watch has ended; the connection closes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Event:
 
 RESET = Event(EventName.RESET)
 MOST_UNTOLD = 1_000
-"""Beyond so many, a reader that does not keep up is told to read anew: it would be told what is long past."""
+"""Most unread events of a watcher; a slower one is told to reload instead of receiving outdated events."""
 
 
 class Untold:

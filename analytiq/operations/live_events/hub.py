@@ -21,21 +21,21 @@ from analytiq.storage.repositories.change_stream import ChangeStreamRepository
 log = structlog.get_logger(__name__)
 
 GATHER_SECONDS = 0.25
-"""Between two readings of what changed: a row that changes often is read, and told, once in it."""
+"""Seconds between two readings of changed rows: a frequently changing row is read and sent once in each."""
 MOST_READ = 500
-"""Rows that one reading takes; the others wait for the next."""
+"""Most rows of one reading; the others wait for the next."""
 MOST_PENDING = 20_000
-"""Beyond so many unread changes, all watchers are told to read anew."""
+"""Most unread changes; beyond, all watchers are told to reload."""
 MOST_REMEMBERED = 20_000
-"""Changes that watchers who come back can be told of, of all organizations together: about 4 MB."""
+"""Most changes kept for watchers that reconnect, of all organizations together: about 4 MB."""
 MOST_REPEATED = 2_000
-"""One who has missed more is told to read anew."""
+"""Most missed changes that are sent again; beyond, the watcher is told to reload."""
 LINGER_SECONDS = 60.0
-"""For so long the stream goes on without a watcher, so that one who comes back has missed nothing."""
+"""Seconds for which the stream stays open without a watcher, so that one that reconnects has missed nothing."""
 RETRY_SECONDS = 15.0
-"""Between two attempts at a stream that cannot be opened: watchers are told to read anew as often."""
+"""Seconds between two attempts to open a failed stream; watchers are told to reload as often."""
 OPENING_SECONDS = 5.0
-"""A watcher waits so long for the stream to stand; without it, it is told to read anew from time to time."""
+"""Longest wait of a watcher for the stream to open; without it, the watcher is told to reload from time to time."""
 
 
 class Watching:
@@ -49,11 +49,11 @@ class Watching:
         self._pending: dict[ChangeKey, str | None] = {}
         self._remembered: deque[Change] = deque(maxlen=MOST_REMEMBERED)
         self._floor: ChangeMoment | None = None
-        """From where on everything is remembered; None while there is no stream."""
+        """The position from which on all changes are kept; None without a stream."""
         self._received = ChangeMoment(0, 0)
         self._position = ChangeMoment(0, 0)
         self._is_repeating = False
-        """What somebody has missed is to be read once more: until it is told, nobody is further than before."""
+        """True while missed changes are being read again; until they are sent, no position advances."""
         self._stands = asyncio.Event()
         self._has_pending = asyncio.Event()
         self._running: asyncio.Task[None] | None = None

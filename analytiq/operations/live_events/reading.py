@@ -11,7 +11,7 @@ from analytiq.operations.live_events.events import Event, EventName
 from analytiq.storage.all_repositories import Repositories
 
 Changed = Mapping[ChangeKey, str | None]
-"""What changed, with its organization where the change stream tells it."""
+"""The kind and key of a changed row, with its organization if the change stream contains it."""
 
 
 class Reading:

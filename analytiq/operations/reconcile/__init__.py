@@ -1,5 +1,5 @@
-"""Reconciliation: finds where state has departed from intent, and enqueues the repair.
+"""Reconciliation: finds stored state that departs from the intended state, and enqueues repairs.
 
-It writes no vectors: what it finds, jobs mend, by the same code paths that triggers use. A pass over a healthy
-system writes nothing.
+The reconciler writes no vectors: jobs repair its findings, by the same code paths that triggers use. A pass over a
+healthy system writes nothing.
 """

@@ -1,7 +1,7 @@
-"""Whether files and texts were left behind, or the rows that name them were lost.
+"""Distinguishes leftover files and texts from lost rows of documents.
 
-A file that nobody names is deleted, for somebody may have wanted it gone; but while another tool restores, or after an
-accident, it is the row that is missing, and what is deleted by then is lost for good. Cleanings leave few files behind.
+A file without a reference is deleted, since its document may have been deleted on purpose. But while another tool
+restores, or after an accident, the row is missing and the file must stay. Cleanings leave few files behind.
 """
 
 from collections import Counter
@@ -19,18 +19,18 @@ MANY = 5
 
 
 def are_rows_lost(*, gone: int, named: int, documents: int) -> bool:
-    """Whether rows were lost, rather than things left: pure.
+    """Return True if rows were lost, False if files were left behind. Pure.
 
     Args:
-        gone: how many things name a document that is not there, of those that were looked at so far.
-        named: how many of those name one that is there.
-        documents: how many there are in all, counted up to BATCH.
+        gone: the number of examined items whose document is missing.
+        named: the number of examined items whose document exists.
+        documents: the number of documents in all, counted up to BATCH.
     """
     return gone > documents or (gone >= MANY and gone >= named)
 
 
 class LostRows:
-    """What a stage has seen so far, by organization ("" where nothing tells whose it is)."""
+    """Counts of a stage so far, by organization ("" if unknown)."""
 
     def __init__(self, documents: DocumentSurvey) -> None:
         self._documents = documents
@@ -40,12 +40,12 @@ class LostRows:
     async def spare(
         self, nameless: Sequence[Drift], owners: Iterable[tuple[str, str]], known: Container[str]
     ) -> list[Drift]:
-        """Return a batch's rows without a name; report mass loss as LOST_DOCUMENT, without a repair.
+        """Return a batch's unreferenced items to delete; after mass loss report LOST_DOCUMENT without a repair instead.
 
         Args:
-            nameless: things that no document names.
-            owners: (organization id, document id) of each thing of the batch.
-            known: ids of documents that are there.
+            nameless: items that no document refers to.
+            owners: (organization id, document id) of each item of the batch.
+            known: ids of existing documents.
         """
         self._named.update(organization_id for organization_id, document_id in owners if document_id in known)
         orphans = [item for item in nameless if item.document_id is None or item.document_id not in known]
@@ -62,7 +62,7 @@ class LostRows:
 
 
 async def without_cleaning(jobs: JobRepository, candidates: Sequence[Drift]) -> list[Drift]:
-    """Return the candidates whose document no cleaning job is about."""
+    """Return the candidates whose document has no cleaning job."""
     if not candidates:
         return []
     keys = {

@@ -8,7 +8,7 @@ from analytiq.settings import ReconcilerSettings
 
 
 def passes(runs: Runs, settings: ReconcilerSettings) -> list[PeriodicTask]:
-    """Return the periodic passes of both depths; none where they are disabled."""
+    """Return the periodic passes of both depths; none if they are disabled."""
     if not settings.is_enabled:
         return []
 

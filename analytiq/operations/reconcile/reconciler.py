@@ -25,12 +25,12 @@ from analytiq.telemetry import metrics
 log = structlog.get_logger(__name__)
 
 MOST_REPAIRS = 25_000
-"""Repairs of one kind in a pass: about what the workers of one machine do until the next."""
+"""Most repairs of one kind in a pass: about the capacity of one machine's workers until the next."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose state is looked at: everything, an organization's, or a single knowledge base's of it."""
+    """The extent of a pass: everything, an organization, or a single knowledge base of it."""
 
     organization_id: str | None = None
     kb_id: str | None = None
@@ -41,7 +41,7 @@ EVERYTHING = Scope()
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How far a pass is: `done` of `total` knowledge bases and other parts, and where a resumed one goes on."""
+    """Progress of a pass: `done` of `total` knowledge bases and other parts, and the position to resume from."""
 
     position: RunPosition
     done: int
@@ -49,14 +49,14 @@ class Step:
 
 
 OnStep = Callable[[Report, Step], Awaitable[None]]
-"""Told after each batch."""
+"""Called after each batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassOptions:
-    """What a pass does.
+    """Options of a pass.
 
-    `resume`: where an earlier process had come to. With `rebuilds_cache` it also puts embeddings back into the cache.
+    `resume`: the position of an earlier process. `rebuilds_cache`: also put embeddings back into the cache.
     """
 
     scope: Scope = EVERYTHING
@@ -68,7 +68,7 @@ class PassOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """An invariant, in one knowledge base where it is of that kind."""
+    """An invariant, with a knowledge base if it is checked in each."""
 
     position: RunPosition
     invariant: Invariant
@@ -93,16 +93,16 @@ class Reconciler:
         scope: Scope = EVERYTHING,
         fence: Fence | None = None,
     ) -> Report:
-        """Look at everything once; repair unless `is_dry`."""
+        """Check everything once; repair unless `is_dry`."""
         return await self.reconcile(PassOptions(scope, depth, is_dry), fence or NoFence())
 
     async def reconcile(
         self, options: PassOptions, fence: Fence, *, report: Report | None = None, on_step: OnStep | None = None
     ) -> Report:
-        """Look once, as the options say; goes on with `report` where it resumes.
+        """Run one pass with the options; continue `report` if it resumes.
 
         Raises:
-            LeaseLostError: the fence gave way; another process goes on.
+            LeaseLostError: the fence was lost; another process continues.
         """
         report = Report() if report is None else report
         shown = await self._rows.knowledge_bases.shown_of(options.scope.organization_id, options.scope.kb_id)
@@ -127,7 +127,7 @@ class Reconciler:
         return report
 
     def _parts(self, options: PassOptions, shown: Sequence[KnowledgeBase]) -> list[_Part]:
-        """Return the parts of the pass, in an order that stays the same for a pass that resumes it."""
+        """Return the parts of the pass, in an order that is stable for a pass that resumes it."""
         wanted = [each for each in self._of_knowledge_bases if _is_wanted(each.depth, options.depth)]
         if options.rebuilds_cache:
             wanted += self._on_request
@@ -157,10 +157,10 @@ class Reconciler:
             metrics.repairs.inc(repaired)
 
     async def _of_existing_organizations(self, drift: Sequence[Drift]) -> list[Drift]:
-        """Without what belongs to no organization yet, or none any more.
+        """Filter out drift of organizations being restored or erased, which have no row.
 
-        A restore brings an organization's row last of all, and may be killed and gone on with days later; an erasure
-        takes it away first. What they have left so far departs from everything, and is theirs to finish.
+        A restore writes an organization's row last, and may be killed and continue days later; an erasure
+        deletes it first. Their unfinished state departs from every invariant, and they complete it themselves.
         """
         ids = {item.organization_id for item in drift if item.organization_id}
         known = await self._rows.organizations.existing(ids) if ids else set[str]()
@@ -187,7 +187,7 @@ def _find_at(invariant: SystemInvariant, organization_id: str | None) -> Callabl
 def _left_of(parts: Sequence[_Part], resume: RunPosition | None) -> list[tuple[_Part, str]]:
     """Return the remaining parts, each with the key to resume behind.
 
-    A knowledge base that was deleted meanwhile is passed over: those of the invariant with later ids are left.
+    A knowledge base deleted meanwhile is skipped: the invariant's later ones remain.
     """
     if resume is None:
         return [(part, "") for part in parts]

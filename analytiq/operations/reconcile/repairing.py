@@ -1,4 +1,4 @@
-"""Writes of repairs, under the fence of their pass: a process that slept through its lease repairs nothing."""
+"""Writer of repairs, under the fence of their pass: a process that slept through its lease repairs nothing."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -35,7 +35,7 @@ class RepairWriter:
 
         Args:
             requested: each drift with its job.
-            prepare: change something in the transaction first; False leaves the job out.
+            prepare: an additional change in the transaction; False omits the job.
         """
         count = 0
         for start in range(0, len(requested), REQUESTS_AT_ONCE):
@@ -58,11 +58,11 @@ class RepairWriter:
         return count
 
     async def apply(self, drift: Sequence[Drift], act: Callable[[Drift], Awaitable[object]]) -> int:
-        """Do a repair that is no job for each drift; one that fails is left to the next pass. Return the number."""
+        """Make a repair that is not a job for each drift; failures are left to the next pass. Return the number."""
         return sum([await self._apply(item, act) for item in drift])
 
     async def delete(self, drift: Sequence[Drift], act: Callable[[Drift], Awaitable[object]]) -> int:
-        """As `apply`, for repairs that delete: these wait while a backup or restore holds the organization."""
+        """Apply repairs that delete: these wait while a backup or restore holds the organization."""
         return sum([not await self._is_held(item.organization_id) and await self._apply(item, act) for item in drift])
 
     async def _apply(self, item: Drift, act: Callable[[Drift], Awaitable[object]]) -> bool:

@@ -1,4 +1,4 @@
-"""What a pass found."""
+"""The report of a pass."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -8,17 +8,17 @@ from analytiq.models.reconciliation import DriftKind
 __all__ = ["EXAMPLES", "Drift", "DriftKind", "Report"]
 
 EXAMPLES = 20
-"""How many departures of a kind are named; the others are counted only, so that a report has a bounded size."""
+"""Most drifts of a kind that are named; others are only counted, so that a report has a bounded size."""
 MOST_ORGANIZATIONS = 1000
-"""Of how many organizations a report over everything keeps a report of its own."""
+"""Most organizations with a report of their own in a report over everything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One departure: what kind, and of what. `organization_id` is empty where nothing tells whose it is.
+    """One drift: its kind and target. `organization_id` is empty if the owner is unknown.
 
-    `target_id` is the id of the file, text or upload that it is about; `detail` is for people. `byte_size` is that
-    of the document's file, where its extraction is asked for.
+    `target_id` is the id of the file, text or upload concerned; `detail` is for people. `byte_size` is the size
+    of the document's file, if its extraction is requested.
     """
 
     kind: DriftKind
@@ -33,9 +33,9 @@ class Drift:
 
 @dataclass(slots=True)
 class Report:
-    """The drift that a pass found, how much it asked to repair, and how many rows it looked at.
+    """The drift found by a pass, the number of requested repairs, and the number of rows examined.
 
-    Where `is_cut`, a bound was reached: what was not looked at is left to the next pass.
+    `is_cut`: a bound was reached, and the rest is left to the next pass.
     """
 
     found: dict[DriftKind, int] = field(default_factory=dict[DriftKind, int])
@@ -45,15 +45,15 @@ class Report:
     knowledge_bases: int = 0
     entries: int = 0
     of_organization: dict[str, "Report"] | None = None
-    """Where it is a dict: what was found of each organization."""
+    """The findings by organization, in a report over everything."""
 
     @property
     def drift(self) -> list[Drift]:
-        """The departures that are named: all, where no kind has more than EXAMPLES."""
+        """The named drifts: all, unless a kind has more than EXAMPLES."""
         return [item for items in self.named.values() for item in items]
 
     def add(self, drift: Iterable[Drift]) -> None:
-        """Count what was found, and keep the first of each kind."""
+        """Count the findings, and keep the first ones of each kind."""
         for item in drift:
             self.found[item.kind] = self.found.get(item.kind, 0) + 1
             examples = self.named.setdefault(item.kind, [])
@@ -67,15 +67,15 @@ class Report:
             reports.setdefault(item.organization_id, Report()).add([item])
 
     def count(self, kind: DriftKind) -> int:
-        """How much of one kind was found."""
+        """Return the number of findings of a kind."""
         return self.found.get(kind, 0)
 
     def counts(self) -> dict[str, int]:
-        """How much was found, by kind, of those that were found at all."""
+        """Return the number of findings by kind, without zeros."""
         return {kind.value: self.found[kind] for kind in DriftKind if self.found.get(kind)}
 
     def resume(self, counts: Mapping[str, int]) -> None:
-        """Go on counting where a process that has ended had come to; what it named is kept by the stored run."""
+        """Continue the counts of an ended process; the stored run keeps its examples."""
         for kind in DriftKind:
             if counts.get(kind.value):
                 self.found[kind] = self.found.get(kind, 0) + counts[kind.value]

@@ -1,4 +1,4 @@
-"""Jobs that repair drift: the same that changes enqueue, so that there is one way to do each thing."""
+"""Jobs that repair drift: the same as those of changes, so that each operation has one implementation."""
 
 from analytiq.ingestion.documents.requests import extract_request
 from analytiq.ingestion.membership import sync_request

@@ -1,4 +1,4 @@
-"""Asks for runs of the reconciler, and shows them; a worker does them (`analytiq.operations.reconcile.runs`)."""
+"""Requests for runs of the reconciler, and their views; workers execute them (`analytiq.operations.reconcile.runs`)."""
 
 from datetime import timedelta
 
@@ -17,11 +17,11 @@ from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
 
 MOST_UNFINISHED = 10
-"""Runs of an organization that may wait or run at once."""
+"""Most unfinished runs of an organization."""
 
 
 class RunRequests:
-    """Runs by whom they are about: an organization, or None for everything, which only operators may ask for."""
+    """Runs by organization; None for runs over everything, which only operators may request."""
 
     def __init__(self, connection: MongoConnection, *, kept_days: int) -> None:
         self._connection = connection
@@ -41,7 +41,7 @@ class RunRequests:
         rebuilds_cache: bool = False,
         request_id: str | None = None,
     ) -> ReconciliationRun:
-        """Ask for a run over an organization, one knowledge base of it, or everything; a worker does it.
+        """Request a run over an organization, one knowledge base of it, or everything; a worker executes it.
 
         Raises:
             NotFoundError: the organization has no such knowledge base.
@@ -106,7 +106,7 @@ class RunRequests:
         )
 
     async def _named(self, run: ReconciliationRun) -> ReconciliationRun:
-        """With the names of documents and knowledge bases that are still there."""
+        """Add the names of existing documents and knowledge bases."""
         documents: dict[str, str] = {}
         kb_names: dict[str, str] = {}
         for organization_id in {item.organization_id for item in run.examples if item.organization_id}:

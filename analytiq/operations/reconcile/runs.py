@@ -1,4 +1,4 @@
-"""Does runs of the reconciler, and remembers how far they are and what they found."""
+"""Executes runs of the reconciler, and stores their progress and findings."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -23,11 +23,11 @@ from analytiq.storage.repositories.reconcile_reports import ReconcileReportRepos
 log = structlog.get_logger(__name__)
 
 WRITE_SECONDS = 1.0
-"""How often a run writes how far it is."""
+"""Seconds between two writes of a run's progress."""
 
 
 class Runs(RunRequests):
-    """Does the runs that were asked for, and those of the leader."""
+    """Executes requested runs, and those of the leader."""
 
     def __init__(self, connection: MongoConnection, reconciler: Reconciler, *, kept_days: int) -> None:
         super().__init__(connection, kept_days=kept_days)
@@ -47,7 +47,7 @@ class Runs(RunRequests):
     async def run_over_everything(self, depth: Depth, fence: Fence) -> ReconciliationRun:
         """Run a pass as the leader: resume an interrupted pass, else begin one.
 
-        What it found of an organization is stored for that organization as well, for its owners to see.
+        Findings in an organization are also stored for that organization, so that its owners see them.
 
         Raises:
             LeaseLostError: another process leads.
@@ -90,7 +90,7 @@ class Runs(RunRequests):
         return done
 
     async def _tell_organizations(self, run: ReconciliationRun, report: Report) -> None:
-        """Store for each organization what was found of it, without what a process that died had found before."""
+        """Store each organization's findings, without those of a process that died before."""
         for organization_id, own in (report.of_organization or {}).items():
             told = {
                 "id": new_id(),
@@ -106,7 +106,7 @@ class Runs(RunRequests):
 
 
 class _Keeper:
-    """Writes how far a run is, at most once a second."""
+    """Stores a run's progress, at most once a second."""
 
     def __init__(self, run: ReconciliationRun, reports: ReconcileReportRepository, fence: Fence) -> None:
         self._run = run
@@ -128,7 +128,7 @@ class _Keeper:
         await self._write(self._with(report, {"position": step.position, "progress": progress}))
 
     async def fail(self, report: Report, failure: Failure) -> None:
-        """Show why; the job may try again."""
+        """Record the failure; the job may retry."""
         await self._write(self._with(report, {"error": failure}))
 
     async def finish(self, report: Report) -> ReconciliationRun:

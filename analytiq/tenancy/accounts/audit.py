@@ -1,4 +1,4 @@
-"""The audit log: record and read who did what."""
+"""The audit log: records and lists the actions of people and tokens."""
 
 from datetime import datetime, timedelta
 
@@ -32,7 +32,7 @@ class AuditLog:
         request_id: str | None = None,
         status: int = 200,
     ) -> None:
-        """Add an entry. The action is done by then, so a failure is logged with the entry and not raised."""
+        """Add an entry. The action is complete by then, so a failure is logged with the entry and not raised."""
         entry = AuditEntry(
             id=new_id(),
             organization_id=organization_id,

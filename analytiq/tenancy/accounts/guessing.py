@@ -15,7 +15,7 @@ ENOUGH_LOG10 = 8.0
 """zxcvbn's third mark of four, "safely unguessable". Sign-in is rate limited, and Argon2id slows an attacker with the
 hashes."""
 MOST_JUDGED = 64
-"""Characters judged; further ones can only add."""
+"""Characters judged; further ones only add strength."""
 LONGEST_WORD = 24
 
 _ROWS = ("abcdefghijklmnopqrstuvwxyz", "01234567890", "qwertyuiop[]", "qwertzuiop", "asdfghjkl;'", "zxcvbnm,./",

@@ -106,7 +106,7 @@ class Invitations:
         )
 
     async def take_over(self, organization_id: str, invitation_id: str, maker: Maker, *, by: Permission) -> Invitation:
-        """Give an open invitation another maker, so that it no longer ends with its first maker.
+        """Change an open invitation's maker, so that it no longer ends with its first maker.
 
         Raises:
             AccessDeniedError: the invitation makes an owner, and the new maker is not an owner.

@@ -19,7 +19,7 @@ LONGEST = 1000
 AT_ONCE = 2
 """Concurrent hashes, 64 MiB each: a flood of sign-ins must not exhaust a process's memory."""
 MOST_WAITING = 16
-"""Waiting calls: at 50 ms each, the last one waits for half a second; on a busy small machine for a few."""
+"""Most waiting calls: at 50 ms each, the last one waits for half a second; on a busy small machine for some."""
 MOST_WAITING_OF_ONE = 4
 """Waiting calls from one address, so that its flood keeps no other address from signing in."""
 RETRY_AFTER_SECONDS = 2.0

@@ -62,7 +62,7 @@ class People:
         return user
 
     async def admit(self, email: str, name: str) -> User | None:
-        """Create a person without a password from the open invitations of an address, and use those up.
+        """Create a person without a password from the open invitations of an address, and accept those.
 
         The caller vouches for the person's address: a sign-in provider has verified it.
 

@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 NOTED_EVERY = timedelta(minutes=5)
 """Precision of a session's last use, to save a write per request."""
 NOBODYS = ""
-"""Organization id of the limits on guessing, which belong to no organization."""
+"""Organization id for the limits on guessing, which belong to no organization."""
 
 _OF_ADDRESS = Bucket(interval_ms=1_000, burst=100)
 """Attempts per address. An office may share one, and a password costs the server 64 MiB and 50 ms."""

@@ -18,7 +18,7 @@ from analytiq.tenancy.rate_limits.limits import servers_limits
 from analytiq.tenancy.rate_limits.own import OwnLimits
 
 MOST_OCR_LANGUAGES = 8
-"""Languages: each takes about 100 MB of the child process that reads a document, and time for each page."""
+"""Most languages: each takes about 100 MB of the child process that reads a document, and time for each page."""
 MOST_MODELS = 100
 
 

@@ -188,7 +188,7 @@ class Organizations:
     async def take_over_token(
         self, organization_id: str, token_id: str, maker: Maker, *, by: Permission = Permission.OWNER
     ) -> AccessToken:
-        """Give a token another maker, so that it no longer ends with its first maker.
+        """Change a token's maker, so that it no longer ends with its first maker.
 
         Raises:
             AccessDeniedError: the token has more rights than the new maker.

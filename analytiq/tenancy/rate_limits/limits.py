@@ -27,7 +27,7 @@ LONGEST_BLOCK_SECONDS = PROBE_MS / 1000
 LONGEST_HOLD_SECONDS = 86_400.0
 """A provider that asks for a longer wait is called at full rate after a day: a clock may be wrong."""
 LOCAL_PREFIX = "local/"
-"""Models in this process have no provider to spare, unless a setting names them."""
+"""Models in this process have no provider to protect, unless a setting names them."""
 DOCUMENTS_CODE = "documents_rate_limited"
 """Code of the error for a document that waits for its knowledge base's limit."""
 
@@ -146,7 +146,7 @@ class RateLimits:
             )
 
     async def return_document(self, organization_id: str, kb_id: str) -> None:
-        """Give a document's turn back: it has to wait for its provider."""
+        """Return a document's turn: it has to wait for its provider."""
         charges = await self._document_charges(organization_id)
         if charges:
             await self._rows.give_back(organization_id, _document_key(organization_id, kb_id), charges)

@@ -60,7 +60,7 @@ class LiteLLMEmbedder:
             RateLimitedError: `retry_after` in seconds, where the provider says.
             ProviderUnavailableError: the provider failed, or its answer is malformed (code `malformed_answer`).
             ProviderRefusedError: the provider will never accept this call; CallRefusedError: a smaller one may pass.
-            DimensionMismatchError: the vectors have not the `dimensions` that were asked for.
+            DimensionMismatchError: the vectors do not have the requested `dimensions`.
             InvalidInputError: too many texts, or none; or no provider has such a model.
         """
         if not 1 <= len(texts) <= self.batch_size:

@@ -1,7 +1,7 @@
 """The local embedding model: no key, no network, English.
 
 For other languages choose a provider's multilingual model, for example `embed-multilingual-v3.0` (Cohere),
-`text-embedding-3-small` (OpenAI), or any that an OpenAI-compatible server of one's own runs.
+`text-embedding-3-small` (OpenAI), or any on an OpenAI-compatible server of your own.
 """
 
 import asyncio
@@ -41,11 +41,11 @@ class LocalEmbedder:
     """all-MiniLM-L6-v2 in this process: 384 dimensions, a window of 256 tokens.
 
     A longer text is read in windows of equal length and gets the mean over the tokens of all of them: nothing
-    is cut off. A vector depends on the text alone, not on what is embedded with it; vectors have length 1.
+    is cut off. A vector depends on the text alone, never on other texts of the call; vectors have length 1.
 
     Args of the constructor:
         model: `local/all-minilm-l6-v2`.
-        threads: how many windows are computed at once, each on one core.
+        threads: the number of windows computed concurrently, each on one core.
         batch_size: the most texts of one call.
     """
 
@@ -68,10 +68,10 @@ class LocalEmbedder:
     ) -> Vectors:
         """Embed texts, shape (len(texts), 384), off the event loop; the model is loaded at the first call.
 
-        Questions and passages are embedded alike by this model.
+        This model embeds questions and passages alike.
 
         Raises:
-            ProviderRefusedError: the weights are not installed or damaged.
+            ProviderRefusedError: the weights are missing or damaged.
         """
         loop = asyncio.get_running_loop()
         slices = await asyncio.to_thread(self._slices, texts)
@@ -86,7 +86,7 @@ class LocalEmbedder:
         return _pooled(results, len(texts))
 
     def embed_texts(self, texts: Sequence[str]) -> Vectors:
-        """`embed` for callers in a thread of their own; blocking. Any number of texts."""
+        """Embed any number of texts, as `embed` does, for callers in their own thread; blocking."""
         results: list[_Sums] = []
         running: deque[Future[_Sums]] = deque()
         for part in self._slices(texts):
@@ -135,7 +135,7 @@ class LocalEmbedder:
 
 
 def _windows(text_index: int, token_ids: Sequence[int]) -> Iterator[_Window]:
-    """Split into windows of equal length: a short last one would be read without any context."""
+    """Split into windows of equal length: a short last one would lack context."""
     count = max(1, -(-len(token_ids) // CONTENT_TOKENS))
     for number in range(count):
         first, last = len(token_ids) * number // count, len(token_ids) * (number + 1) // count

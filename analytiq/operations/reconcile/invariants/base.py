@@ -1,7 +1,7 @@
-"""The shape of an invariant.
+"""The interface of an invariant.
 
-An invariant looks for violations in batches of bounded size and in the order of a key. A pass thus holds little at a
-time, and continues after a crash where it was. Finding writes nothing.
+An invariant looks for violations in batches of bounded size and in the order of a key. So a pass needs little memory
+and can resume after a crash. Finding writes nothing.
 """
 
 from abc import ABC, abstractmethod
@@ -20,11 +20,11 @@ from analytiq.retrieval.backends.registry import Backends
 from analytiq.storage.all_repositories import Repositories
 
 BATCH = 1000
-"""Rows that are compared at a time."""
+"""Rows compared at a time."""
 LEFT_AT_ONCE = 10_000
-"""Rows of one kind that a pass looks at; repaired rows are gone for the next pass, which finds the others."""
+"""Most rows of one kind that a pass reads; repaired rows are gone at the next pass, which finds the others."""
 AS_CONFIGURED = float("inf")
-"""The grace period is the whole of the setting `orphan_grace_seconds`."""
+"""Stands for the whole setting `orphan_grace_seconds` as the grace period."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A part of what was found. `after`: the key up to which was looked. `entries`: index entries seen."""
+    """A part of the findings. `after`: the last key examined. `entries`: index entries seen."""
 
     drift: Sequence[Drift]
     after: str = ""
@@ -53,10 +53,10 @@ class Invariant(ABC):
     Attributes:
         name: part of the position at which an interrupted pass continues.
         kinds: kinds of drift that it finds.
-        depth: FULL where only full passes look.
-        most_grace_seconds: upper bound of the grace period, in which a violation may be work under way; 0 where jobs,
-            leases or a second look tell work under way from drift.
-        is_bounded: a pass stops looking once it has asked for the most repairs of a kind.
+        depth: FULL if only full passes check it.
+        most_grace_seconds: upper bound of the grace period, in which a violation may be work in progress; 0 if jobs,
+            leases or a second look distinguish work in progress from drift.
+        is_bounded: a pass stops looking after it has requested the most repairs of a kind.
     """
 
     name: ClassVar[str]
@@ -72,10 +72,10 @@ class Invariant(ABC):
 
     @abstractmethod
     async def repair(self, drift: Sequence[Drift], writer: RepairWriter) -> int:
-        """Repair what can be repaired; return the number of repairs that were made or asked for.
+        """Repair the repairable; return the number of repairs made or requested.
 
         Raises:
-            LeaseLostError: the pass may write no more; a part of the batch may be repaired.
+            LeaseLostError: the pass has lost its lease; a part of the batch may be repaired.
         """
 
 
@@ -88,9 +88,9 @@ class KnowledgeBaseInvariant(Invariant):
 
 
 class SystemInvariant(Invariant):
-    """An invariant of what lies outside knowledge bases.
+    """An invariant of data outside of knowledge bases.
 
-    `needs_everything`: it cannot look at one organization alone.
+    `needs_everything`: it cannot check one organization alone.
     """
 
     needs_everything: ClassVar[bool] = False

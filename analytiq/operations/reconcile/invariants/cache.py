@@ -1,7 +1,7 @@
-"""The cache holds the embeddings that knowledge bases hold; looked for only when that is asked for.
+"""Invariant: the cache contains the embeddings of all knowledge bases; checked only on request.
 
-A knowledge base is whole without the cache, which only saves the next indexing its price. A row may be missing on
-purpose: it was evicted, or erased with its scope, and would come back every night.
+A knowledge base is complete without the cache, which only saves the cost of the next indexing. A row may be missing
+on purpose: it was evicted or erased with its scope, and must not come back every night.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -27,11 +27,11 @@ from analytiq.storage.transactions import run_in_transaction
 log = structlog.get_logger(__name__)
 
 TURNS = "cache"
-"""Name under which transactions that count what an organization has paid for, and put back as much, take turns."""
+"""Name of the lock by which transactions that count an organization's paid embeddings, and restore them, take turns."""
 
 
 class CachedEmbeddings(KnowledgeBaseInvariant):
-    """See the module."""
+    """Checks this invariant; see the module."""
 
     name = "cache"
     kinds = frozenset({DriftKind.UNCACHED})
@@ -64,10 +64,10 @@ class CachedEmbeddings(KnowledgeBaseInvariant):
             )
 
     async def repair(self, drift: Sequence[Drift], writer: RepairWriter) -> int:
-        """Store the embeddings in the cache, free of charge; return how many were missing.
+        """Store the embeddings in the cache, free of charge; return the number of missing ones.
 
-        The organization is their payer as far as it was charged for embeddings that are lost. What it had for nothing,
-        since another organization had paid, belongs to no payer from now on.
+        The organization is their payer as far as it was charged for lost embeddings. Those that it had free of charge,
+        paid by another organization, have no payer from now on.
         """
         vectors = [item.target_id for item in drift if item.target_id]
         # A batch is of one knowledge base.
@@ -107,7 +107,7 @@ class CachedEmbeddings(KnowledgeBaseInvariant):
         return await run_in_transaction(self.rows.connection, commit)
 
     async def _choose(self, knowledge_base: KnowledgeBase) -> ChosenModel | None:
-        """Whose cache, and of which provider's address: both are part of a row's key."""
+        """Return the scope and the provider's address, which are both part of a row's key."""
         organization = await self.rows.organizations.get(knowledge_base.organization_id)
         if organization is None:
             return None

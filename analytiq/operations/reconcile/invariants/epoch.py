@@ -1,4 +1,4 @@
-"""Each knowledge base has an epoch, and its change log holds no later one."""
+"""Invariant: each knowledge base has an epoch, and its change log contains no later one."""
 
 from collections.abc import AsyncGenerator, Sequence
 
@@ -24,7 +24,7 @@ def judge_epoch(knowledge_base: KnowledgeBase, epoch: Epoch | None, latest_chang
 
 
 class KnowledgeBaseEpoch(KnowledgeBaseInvariant):
-    """See the module."""
+    """Checks this invariant; see the module."""
 
     name = "epoch"
     kinds = frozenset({DriftKind.LOST_EPOCH})
@@ -43,11 +43,11 @@ class KnowledgeBaseEpoch(KnowledgeBaseInvariant):
         return judge_epoch(knowledge_base, await self.rows.epochs.read(knowledge_base.id), latest)
 
     async def repair(self, drift: Sequence[Drift], writer: RepairWriter) -> int:
-        """See Invariant."""
+        """Restore the epochs; see Invariant."""
         return await writer.apply(drift, self._restart)
 
     async def _restart(self, item: Drift) -> None:
-        """Begin another history behind the log: the next commit's number is free, and every mirror reloads."""
+        """Start a new history behind the log: the next commit's number is free, and every replica reloads."""
         kb_id = item.kb_id or ""
 
         async def commit(session: Session) -> None:

@@ -1,6 +1,6 @@
-"""Each file is named by its document, and bytes without a file are written by an upload.
+"""Invariant: a document refers to each file, and an upload is writing each incomplete one.
 
-Other files cost nobody anything but room and have no reader, so only a full pass over everything looks for them.
+Other files only take room and have no reader, so only a full pass over everything looks for them.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -19,11 +19,11 @@ from analytiq.storage.repositories.document_survey import DocumentPointers
 SCANNED_CHUNKS = 20_000
 """Chunks of files whose ids are read at a time, from the index: 30 ms."""
 _UNFINISHED = "c:"
-"""Marks a position in the second half, which goes by the chunks instead of the files."""
+"""Marks a position in the second half, which scans chunks instead of files."""
 
 
 def unnamed_files(files: Sequence[FileOwner], documents: Mapping[str, DocumentPointers]) -> list[Drift]:
-    """Return finished files that their document does not name; pure. One without a document is another tool's."""
+    """Return finished files that their document does not refer to; pure. Files without a document are other tools'."""
     return [
         Drift(DriftKind.ORPHANED_FILE, item.organization_id, document_id=item.document_id, target_id=item.file_id)
         for item in files
@@ -33,7 +33,7 @@ def unnamed_files(files: Sequence[FileOwner], documents: Mapping[str, DocumentPo
 
 
 class UnnamedFiles(SystemInvariant):
-    """See the module. Documents whose rows were lost in numbers are reported, and their files kept."""
+    """Checks this invariant. After mass loss of documents' rows, it reports them and keeps their files."""
 
     name = "files"
     kinds = frozenset({DriftKind.ORPHANED_FILE, DriftKind.LOST_DOCUMENT})
@@ -82,7 +82,7 @@ class UnnamedFiles(SystemInvariant):
         return await lost.spare(left, [("", each) for each in old], finished | named)
 
     async def repair(self, drift: Sequence[Drift], writer: RepairWriter) -> int:
-        """See Invariant."""
+        """Clean the documents; see Invariant."""
         orphaned = [item for item in drift if item.kind is DriftKind.ORPHANED_FILE]
         requested = [
             (item, clean_request(item.organization_id, item.document_id)) for item in orphaned if item.document_id

@@ -1,4 +1,4 @@
-"""Vectors that an ended attempt staged, or a commit superseded, are swept."""
+"""Invariant: vectors staged by an ended attempt, or superseded by a commit, are swept."""
 
 from collections.abc import AsyncGenerator, Collection, Sequence
 
@@ -13,7 +13,7 @@ from analytiq.operations.reconcile.requests import sweep_of
 
 
 class LeftGenerations(SystemInvariant):
-    """See the module."""
+    """Checks this invariant; see the module."""
 
     name = "generations"
     kinds = frozenset({DriftKind.ORPHAN})
@@ -36,7 +36,7 @@ class LeftGenerations(SystemInvariant):
         )
 
     async def repair(self, drift: Sequence[Drift], writer: RepairWriter) -> int:
-        """See Invariant."""
+        """Enqueue the sweeps; see Invariant."""
         return await writer.enqueue([(item, sweep_of(item)) for item in drift])
 
 

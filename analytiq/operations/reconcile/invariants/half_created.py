@@ -1,7 +1,7 @@
-"""Each empty collection of vectors belongs to a knowledge base.
+"""Invariant: each empty collection of vectors belongs to a knowledge base.
 
-A collection with vectors is left alone: after a partial restore its row may still be on the way. A creation ends within
-its transaction's deadline of half a minute, an hour before the default grace period does.
+A collection with vectors stays: after a partial restore its row may still arrive. A creation ends within
+its transaction's deadline of half a minute, far below the default grace period of an hour.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -15,7 +15,7 @@ from analytiq.storage.ids import is_made_before
 
 
 class HalfCreated(SystemInvariant):
-    """See the module."""
+    """Checks this invariant; see the module."""
 
     name = "half_created"
     kinds = frozenset({DriftKind.HALF_CREATED})
@@ -33,7 +33,7 @@ class HalfCreated(SystemInvariant):
         yield Batch([Drift(DriftKind.HALF_CREATED, "", kb_id) for kb_id in found])
 
     async def repair(self, drift: Sequence[Drift], writer: RepairWriter) -> int:
-        """See Invariant."""
+        """Drop the collections; see Invariant."""
         return await writer.delete(drift, self._drop)
 
     async def _drop(self, item: Drift) -> None:

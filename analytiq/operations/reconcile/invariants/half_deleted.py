@@ -1,4 +1,4 @@
-"""A knowledge base whose deletion has begun has a job that finishes it."""
+"""Invariant: a knowledge base being deleted has a job that completes the deletion."""
 
 from collections.abc import AsyncGenerator, Sequence
 
@@ -10,7 +10,7 @@ from analytiq.operations.reconcile.report import Drift
 
 
 class HalfDeleted(SystemInvariant):
-    """See the module."""
+    """Checks this invariant; see the module."""
 
     name = "half_deleted"
     kinds = frozenset({DriftKind.HALF_DELETED})
@@ -27,5 +27,5 @@ class HalfDeleted(SystemInvariant):
         yield Batch([of_knowledge_base(DriftKind.HALF_DELETED, left[kb_id]) for kb_id in left if kb_id in still])
 
     async def repair(self, drift: Sequence[Drift], writer: RepairWriter) -> int:
-        """See Invariant."""
+        """Enqueue the deletions; see Invariant."""
         return await writer.enqueue([(item, drop_request(item.organization_id, item.kb_id or "")) for item in drift])

@@ -1,4 +1,4 @@
-"""The index entries of each knowledge base are what its members, their texts and its configuration ask for."""
+"""Invariant: the index entries of a knowledge base match its members, their texts and its configuration."""
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 
@@ -25,7 +25,7 @@ def judge_entries(
 ) -> list[Drift]:
     """Compare members with entries of the same documents, all by document id; pure.
 
-    `documents`: documents whose chunks carry tags and metadata, which must be the present ones.
+    `documents`: documents whose chunks store tags and metadata, which must be up to date.
     """
     found: list[Drift] = []
     configuration_hash = knowledge_base.configuration_hash
@@ -51,9 +51,9 @@ def _is_otherwise(knowledge_base: KnowledgeBase, document: Document | None, entr
 
 
 class IndexEntries(KnowledgeBaseInvariant):
-    """See the module. Merges two sorted scans, members and entries, in ranges of document ids.
+    """Checks this invariant. Merges two sorted scans, members and entries, in ranges of document ids.
 
-    A full pass also reads the documents of knowledge bases whose chunks carry their tags and metadata.
+    A full pass also reads the documents of knowledge bases whose chunks store their tags and metadata.
     """
 
     name = "index_entries"
@@ -89,10 +89,10 @@ class IndexEntries(KnowledgeBaseInvariant):
         return await self.rows.document_survey.of_ids(knowledge_base.organization_id, document_ids)
 
     async def _confirmed(self, read: KnowledgeBase, candidates: Sequence[Drift], depth: Depth) -> list[Drift]:
-        """Return those that no job is about and that still hold, in this order of looks.
+        """Return the candidates without a job that still hold; the order of the reads matters.
 
-        What a job repaired between the first look and the second is gone at the third. What a job has given up is left
-        to a person, who can replay it.
+        Drift repaired by a job between the first and the second read is gone at the third. Failed jobs are left
+        to a person, who can replay them.
         """
         covered = await self._covered(read, candidates)
         left = [item.document_id for item in candidates if item.document_id and item.document_id not in covered]
@@ -118,5 +118,5 @@ class IndexEntries(KnowledgeBaseInvariant):
         return {*known, *(triggers[key] for key in await self.rows.jobs.unfinished_among(triggers))}
 
     async def repair(self, drift: Sequence[Drift], writer: RepairWriter) -> int:
-        """See Invariant."""
+        """Enqueue the syncs; see Invariant."""
         return await writer.enqueue([(item, sync_of(item)) for item in drift])

@@ -1,6 +1,6 @@
-"""Each document's file and text are there, and complete.
+"""Invariant: each document's file and text exist and are complete.
 
-A lost text is extracted again. Nothing but a new upload, or a backup, brings a lost file back.
+A lost text is extracted again. Only a new upload or a backup restores a lost file.
 """
 
 from collections.abc import AsyncGenerator, Collection, Sequence
@@ -16,7 +16,7 @@ from analytiq.storage.repositories.document_survey import DocumentPointers
 def judge_parts(
     documents: Sequence[DocumentPointers], whole_files: Collection[str], whole_texts: Collection[str]
 ) -> list[Drift]:
-    """Compare documents with the complete files and texts; pure. A text whose file is lost cannot be made again."""
+    """Compare documents with the complete files and texts; pure. The text of a lost file cannot be extracted again."""
     found: list[Drift] = []
     for item in documents:
         if item.file_id not in whole_files:
@@ -37,7 +37,7 @@ def judge_parts(
 
 
 class LostParts(SystemInvariant):
-    """See the module."""
+    """Checks this invariant; see the module."""
 
     name = "lost_parts"
     kinds = frozenset({DriftKind.LOST_FILE, DriftKind.LOST_TEXT})
@@ -59,7 +59,7 @@ class LostParts(SystemInvariant):
         return judge_parts(documents, files, texts)
 
     async def _confirmed(self, candidates: Sequence[Drift]) -> list[Drift]:
-        """Return those that no extraction is about and that still hold: a file may have been replaced meanwhile."""
+        """Return the candidates without an extraction that still hold: a file may have been replaced meanwhile."""
         keys = {extract_of(item).deduplication_key: item.document_id for item in candidates}
         covered = {keys[key] for key in await self.rows.jobs.existing(keys)}
         pointers = await self.rows.document_survey.pointers(
@@ -69,5 +69,5 @@ class LostParts(SystemInvariant):
         return [item for item in found if item.kind is DriftKind.LOST_FILE or item.document_id not in covered]
 
     async def repair(self, drift: Sequence[Drift], writer: RepairWriter) -> int:
-        """See Invariant."""
+        """Enqueue the extractions; see Invariant."""
         return await writer.enqueue([(item, extract_of(item)) for item in drift if item.kind is DriftKind.LOST_TEXT])

@@ -1,7 +1,7 @@
-"""The invariants, in the order in which a pass looks.
+"""The invariants, in the order of a pass.
 
-Foundations come first: what a sync needs must be there before one is enqueued. Counts come before entries: the syncs
-that these enqueue count again.
+Foundations come first: the preconditions of a sync must hold before one is enqueued. Counts come before entries: the
+syncs that these enqueue count again.
 """
 
 from analytiq.operations.reconcile.invariants.base import Invariant, KnowledgeBaseInvariant, SystemInvariant

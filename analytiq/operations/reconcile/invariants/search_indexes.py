@@ -1,6 +1,6 @@
-"""The retrieval backend has the indexes that it needs for each knowledge base.
+"""Invariant: the retrieval backend has the indexes that each knowledge base needs.
 
-An indexing or a search that misses them creates them too, if one comes.
+The next indexing or search would create missing ones too.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 
 
 class SearchIndexes(KnowledgeBaseInvariant):
-    """See the module."""
+    """Checks this invariant; see the module."""
 
     name = "search_indexes"
     kinds = frozenset({DriftKind.UNSEARCHABLE})
@@ -34,7 +34,7 @@ class SearchIndexes(KnowledgeBaseInvariant):
         yield Batch([of_knowledge_base(DriftKind.UNSEARCHABLE, knowledge_base, detail)] if missing else [])
 
     async def repair(self, drift: Sequence[Drift], writer: RepairWriter) -> int:
-        """See Invariant."""
+        """Create the indexes; see Invariant."""
         return await writer.apply(drift, self._prepare)
 
     async def _prepare(self, item: Drift) -> None:

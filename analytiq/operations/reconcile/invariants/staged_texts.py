@@ -1,4 +1,7 @@
-"""Each staged text has a job that will serve it. The next extraction would remove others, but may never come."""
+"""Invariant: each staged text has a job that will make it current.
+
+The next extraction would remove others, but may never come.
+"""
 
 from collections.abc import AsyncGenerator, Sequence
 
@@ -11,7 +14,7 @@ from analytiq.operations.reconcile.report import Drift
 
 
 class StagedTexts(SystemInvariant):
-    """See the module."""
+    """Checks this invariant; see the module."""
 
     name = "staged_texts"
     kinds = frozenset({DriftKind.ABANDONED_TEXT})
@@ -36,7 +39,7 @@ class StagedTexts(SystemInvariant):
         )  # fmt: skip
 
     async def repair(self, drift: Sequence[Drift], writer: RepairWriter) -> int:
-        """See Invariant."""
+        """Delete the texts; see Invariant."""
         return await writer.delete(drift, self._delete)
 
     async def _delete(self, item: Drift) -> None:

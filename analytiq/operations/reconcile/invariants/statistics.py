@@ -1,6 +1,6 @@
-"""A knowledge base's counts are those of its index entries, and its status is what its work has come to.
+"""Invariant: a knowledge base's counts match its index entries, and its status matches its work.
 
-Workers bring both up to date half a second after their jobs.
+Workers update both half a second after their jobs.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -22,7 +22,7 @@ def judge_counts(knowledge_base: KnowledgeBase, documents: int, chunks: int) -> 
 
 
 class Statistics(KnowledgeBaseInvariant):
-    """See the module."""
+    """Checks this invariant; see the module."""
 
     name = "statistics"
     kinds = frozenset({DriftKind.UNCOUNTED, DriftKind.UNSETTLED})
@@ -45,7 +45,7 @@ class Statistics(KnowledgeBaseInvariant):
         return judge_counts(knowledge_base, *await self.rows.entries.statistics(knowledge_base.id))
 
     async def _is_unsettled(self, knowledge_base: KnowledgeBase) -> bool:
-        """Return True if it has come to another status, or the job that begins its indexing was lost."""
+        """Return True if its status is outdated, or the job that begins its indexing was lost."""
         if knowledge_base.status is KnowledgeBaseStatus.ACTIVE:
             return False
         if knowledge_base.first_membership_at is None:
@@ -55,7 +55,7 @@ class Statistics(KnowledgeBaseInvariant):
         return await self.system.life_cycle.status_of(knowledge_base) is not knowledge_base.status
 
     async def repair(self, drift: Sequence[Drift], writer: RepairWriter) -> int:
-        """See Invariant."""
+        """Update counts and status; see Invariant."""
         return await writer.apply(drift, self._settle)
 
     async def _settle(self, item: Drift) -> None:

@@ -1,4 +1,4 @@
-"""A document that waits for its extraction has a job that will do it; one whose job was given up is shown as failed."""
+"""Invariant: a document waiting for extraction has a job; if the job has failed, the document shows it."""
 
 from collections.abc import AsyncGenerator, Sequence
 
@@ -13,7 +13,7 @@ from analytiq.operations.reconcile.requests import extract_of
 
 
 class StuckDocuments(SystemInvariant):
-    """See the module. A document whose extraction is not even enqueued after a minute has lost its job."""
+    """Checks this invariant. A document whose extraction is not enqueued after a minute has lost its job."""
 
     name = "stuck_documents"
     kinds = frozenset({DriftKind.STUCK_DOCUMENT})
@@ -38,12 +38,12 @@ class StuckDocuments(SystemInvariant):
         )
 
     async def repair(self, drift: Sequence[Drift], writer: RepairWriter) -> int:
-        """See Invariant."""
+        """Enqueue the extractions; see Invariant."""
         failed = await self._fail_given_up(drift, writer)
         return len(failed) + await writer.enqueue([(item, extract_of(item)) for item in drift if item not in failed])
 
     async def _fail_given_up(self, drift: Sequence[Drift], writer: RepairWriter) -> set[Drift]:
-        """Show documents as failed whose job was given up: a worker that died with one cannot. Return these."""
+        """Mark documents with a failed job as failed, since a dead worker cannot; return their drift."""
         stuck = {extract_of(item).deduplication_key: item for item in drift}
         failed: set[Drift] = set()
         for job in await self.rows.jobs.dead_among(stuck):

@@ -1,4 +1,7 @@
-"""Each served text is named by its document, and each segment has its text. Looked for like files, and as rarely."""
+"""Invariant: a document refers to each current text, and each segment has its text.
+
+Checked like files, and as rarely.
+"""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
@@ -13,11 +16,11 @@ from analytiq.storage.repositories.document_survey import DocumentPointers
 from analytiq.storage.repositories.texts import StagedText
 
 _UNFINISHED = "c:"
-"""Marks a position in the second half, which goes by the segments instead of the texts."""
+"""Marks a position in the second half, which scans segments instead of texts."""
 
 
 def unnamed_texts(texts: Sequence[StagedText], documents: Mapping[str, DocumentPointers]) -> list[Drift]:
-    """Return served texts that their document does not name; pure."""
+    """Return current texts that their document does not refer to; pure."""
     return [
         Drift(DriftKind.ORPHANED_TEXT, item.organization_id, document_id=item.document_id, target_id=item.text_id)
         for item in texts
@@ -26,7 +29,7 @@ def unnamed_texts(texts: Sequence[StagedText], documents: Mapping[str, DocumentP
 
 
 class UnnamedTexts(SystemInvariant):
-    """See the module. Documents whose rows were lost in numbers are reported, and their texts kept."""
+    """Checks this invariant. After mass loss of documents' rows, it reports them and keeps their texts."""
 
     name = "texts"
     kinds = frozenset({DriftKind.ORPHANED_TEXT, DriftKind.LOST_DOCUMENT})
@@ -67,7 +70,7 @@ class UnnamedTexts(SystemInvariant):
         ]
 
     async def repair(self, drift: Sequence[Drift], writer: RepairWriter) -> int:
-        """See Invariant."""
+        """Clean the documents; see Invariant."""
         return await writer.delete([item for item in drift if item.kind is DriftKind.ORPHANED_TEXT], self._delete)
 
     async def _delete(self, item: Drift) -> None:

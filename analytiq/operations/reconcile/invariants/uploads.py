@@ -1,4 +1,4 @@
-"""Each unfinished upload has a sender."""
+"""Invariant: each unfinished upload has a live sender."""
 
 from collections.abc import AsyncGenerator, Sequence
 
@@ -9,7 +9,7 @@ from analytiq.operations.reconcile.report import Drift
 
 
 class AbandonedUploads(SystemInvariant):
-    """See the module. An upload's lease is its grace period."""
+    """Checks this invariant; see the module. An upload's lease is its grace period."""
 
     name = "uploads"
     kinds = frozenset({DriftKind.ABANDONED_UPLOAD})
@@ -20,11 +20,11 @@ class AbandonedUploads(SystemInvariant):
         yield Batch([Drift(DriftKind.ABANDONED_UPLOAD, item.organization_id, target_id=item.id) for item in abandoned])
 
     async def repair(self, drift: Sequence[Drift], writer: RepairWriter) -> int:
-        """See Invariant."""
+        """Abandon the uploads; see Invariant."""
         return await writer.delete(drift, self._give_up)
 
     async def _give_up(self, item: Drift) -> None:
-        """End the lease first: from then on the upload cannot commit, and no row names its bytes."""
+        """End the lease first: afterwards the upload cannot commit, and no row refers to its bytes."""
         upload = await self.rows.uploads.get(item.organization_id, item.target_id or "")
         if upload is not None and await self.rows.uploads.give_up(upload):
             await self.rows.files.delete_unfinished(upload.file_id)

@@ -1,4 +1,4 @@
-"""Each knowledge base has the collection of vectors that was made for it, with its indexes."""
+"""Invariant: each knowledge base has its original collection of vectors, with the indexes."""
 
 from collections.abc import AsyncGenerator, Sequence
 
@@ -25,7 +25,7 @@ def judge_collection(knowledge_base: KnowledgeBase, state: CollectionState) -> l
 
 
 class VectorCollection(KnowledgeBaseInvariant):
-    """See the module."""
+    """Checks this invariant; see the module."""
 
     name = "vector_collection"
     kinds = frozenset({DriftKind.LOST_COLLECTION, DriftKind.LOST_INDEX})
@@ -43,11 +43,11 @@ class VectorCollection(KnowledgeBaseInvariant):
         return judge_collection(knowledge_base, await self.rows.vector_survey.describe_collection(knowledge_base.id))
 
     async def repair(self, drift: Sequence[Drift], writer: RepairWriter) -> int:
-        """See Invariant."""
+        """Create or accept the collections; see Invariant."""
         return await writer.apply(drift, self._make)
 
     async def _make(self, item: Drift) -> None:
-        """Create what is missing, and let writers name the present collection.
+        """Create missing collections and indexes, and record the present collection for writers.
 
         A deletion in between leaves an empty collection, which `half_created` finds.
         """

@@ -1,4 +1,4 @@
-"""Each index entry names a current generation whose vectors are whole; no other vectors are left."""
+"""Invariant: each index entry names a current generation with complete vectors; there are no other vectors."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
@@ -18,7 +18,7 @@ from analytiq.storage.transactions import run_in_transaction
 SCANNED = 20_000
 """Vectors whose generations are read at a time, from the index: 30 ms."""
 _BY_GENERATION = "g:"
-"""Marks a position in the second half, which goes by generation id."""
+"""Marks a position in the second half, which scans by generation id."""
 
 
 def judge_vectors(
@@ -27,7 +27,7 @@ def judge_vectors(
     current: Sequence[Generation],
     extents: Mapping[str, Extent],
 ) -> list[Drift]:
-    """Compare entries with the generations that they name, and those that are current, of the same documents; pure."""
+    """Compare entries with the generations that they name, and with the current ones of the same documents; pure."""
     found: list[Drift] = []
     for entry in entries:
         generation, extent = named.get(entry.generation_id), extents.get(entry.generation_id)
@@ -53,12 +53,12 @@ def _drift(kind: DriftKind, entry: IndexEntry, detail: str) -> Drift:
 
 
 class Vectors(KnowledgeBaseInvariant):
-    """See the module.
+    """Checks this invariant.
 
-    A full pass reads every entry, generation and vector. A quick one reads the same of knowledge bases whose numbers do
-    not tally: the server counts a collection's vectors as it goes. Fewer than the entries name, or more than entries
-    and generations on their way account for, were lost or left. 2,000 knowledge bases are looked at so in seconds; what
-    cancels out in numbers is found by the next full pass.
+    A full pass reads every entry, generation and vector. A quick pass does so only for knowledge bases whose counts do
+    not match; the server maintains a collection's count. Fewer vectors than the entries name were lost, and more than
+    entries and pending generations account for were left behind. So 2,000 knowledge bases take seconds; the next full
+    pass finds errors that cancel out.
     """
 
     name = "vectors"
@@ -84,7 +84,7 @@ class Vectors(KnowledgeBaseInvariant):
             self._known_deviation[knowledge_base.id] = deviation
 
     async def _deviation(self, kb_id: str) -> int:
-        """How many vectors there are too few (negative) or too many; 0 where the numbers tally."""
+        """Return the number of missing (negative) or surplus vectors; 0 if the counts match."""
         _, least = await self.rows.entries.statistics(kb_id)
         present = await self.rows.vector_survey.estimated_count(kb_id)
         if present < least:
@@ -125,7 +125,7 @@ class Vectors(KnowledgeBaseInvariant):
             position = until
 
     async def _named(self, entries: Sequence[IndexEntry], current: Sequence[Generation]) -> dict[str, Generation]:
-        """Read the generations named by entries; most are current, and read already."""
+        """Read the generations named by entries; most are current, and already read."""
         found = {generation.id: generation for generation in current}
         others = [entry.generation_id for entry in entries if entry.generation_id not in found]
         if others:
@@ -133,7 +133,7 @@ class Vectors(KnowledgeBaseInvariant):
         return found
 
     async def _confirmed(self, knowledge_base: KnowledgeBase, candidates: Sequence[Drift]) -> list[Drift]:
-        """Return those that no sync is about and that still hold: a swap may have come between the reads."""
+        """Return the candidates without a sync that still hold: a swap may have come between the reads."""
         organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
         ids = {item.document_id for item in candidates if item.document_id}
         keys = {sync_request(organization_id, kb_id, each).deduplication_key: each for each in ids}
@@ -154,7 +154,7 @@ class Vectors(KnowledgeBaseInvariant):
         return judge_vectors(steady, named, [item for item in current if item.document_id not in moved], extents)
 
     async def _look_by_generation(self, knowledge_base: KnowledgeBase, *, after: str) -> AsyncGenerator[Batch]:
-        """Vectors without a `generations` row, which is always written before the first of them."""
+        """Yield vectors without a `generations` row, which is always written before the first of them."""
         organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
         position = after
         while True:
@@ -167,7 +167,7 @@ class Vectors(KnowledgeBaseInvariant):
             yield Batch(await self._unnamed(organization_id, kb_id, unknown), after=_BY_GENERATION + position)
 
     async def _unnamed(self, organization_id: str, kb_id: str, unknown: Sequence[str]) -> list[Drift]:
-        """Return the generations without a row that no entry names either."""
+        """Return the generations without a row and without an entry."""
         found: list[Drift] = []
         for start in range(0, len(unknown), BATCH):
             ids = unknown[start : start + BATCH]
@@ -185,7 +185,7 @@ class Vectors(KnowledgeBaseInvariant):
         return found
 
     async def repair(self, drift: Sequence[Drift], writer: RepairWriter) -> int:
-        """See Invariant."""
+        """Enqueue syncs and sweeps; see Invariant."""
         requested = [
             (item, sweep_of(item) if item.kind is DriftKind.ORPHAN else sync_of(item))
             for item in drift
@@ -196,7 +196,7 @@ class Vectors(KnowledgeBaseInvariant):
         return repaired + await writer.apply(unregistered, self._register)
 
     async def _mark_hollow(self, session: Session, item: Drift) -> bool:
-        """Let an entry of lost vectors look outdated: a sync finds nothing to do where hashes match."""
+        """Mark an entry with lost vectors as outdated: a sync does nothing if hashes match."""
         if item.kind is not DriftKind.HOLLOW:
             return True
         return await self.rows.entries.mark_hollow(
