@@ -1,1 +1,1 @@
-"""The REST API: a thin process over the library. It knows HTTP; the library does not."""
+"""The REST API: a thin process over the library, with everything about HTTP."""

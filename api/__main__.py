@@ -57,7 +57,7 @@ async def serve(settings: Settings) -> bool:
         try:
             yield services
         finally:
-            # Here, since uvicorn raises the signal that ended it as soon as `serve` is over.
+            # Here, since uvicorn raises the signal that ended it as soon as `serve` returns.
             await services.close()
 
     app = create_app(open_services, metrics_directory=metrics_directory_from_environment())

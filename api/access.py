@@ -63,11 +63,13 @@ async def identify(request: Request, services: Services, organization_id: str) -
     wanted = rule_of(request.scope).permission
     if not caller.permission.includes(wanted):
         why = (
-            ", since its creator has no more rights. Ask an owner or admin to take it over." if caller.is_shrunk else ""
+            "Its creator has no more rights. Ask an owner or admin to take it over."
+            if caller.is_shrunk
+            else "Ask an owner of the organization."
         )
         raise AccessDeniedError(
             f"This operation requires the permission `{wanted.value}`; {_described(caller.actor)} has"
-            f" `{caller.permission.value}`{why or '. Ask an owner of the organization.'}"
+            f" `{caller.permission.value}`. {why}"
         )
     return caller
 
@@ -96,7 +98,7 @@ async def _caller(request: Request, services: Services, organization_id: str) ->
     signed_in = await identify_person(request, services)
     member = await services.tenancy.sessions.member_of(signed_in.user, organization_id)
     if member is None:
-        raise NotFoundError(f"No organization has the id {organization_id!r}.")
+        raise NotFoundError(f"No organization has the id {organization_id!r}. Use the id of one of your organizations.")
     organization = await services.tenancy.organizations.get(organization_id)
     actor = Actor(kind=ActorKind.USER, id=signed_in.user.id, name=signed_in.user.email)
     session = signed_in.session
@@ -113,7 +115,7 @@ async def _caller(request: Request, services: Services, organization_id: str) ->
 async def _of_token(services: Services, organization_id: str, authorization: str | None) -> Caller:
     opened = await open_with_header(services, authorization)
     if opened.organization.id != organization_id:
-        raise NotFoundError(f"No organization has the id {organization_id!r}.")
+        raise NotFoundError(f"No organization has the id {organization_id!r}. Use the id of your token's organization.")
     token = opened.token
     actor = Actor(kind=ActorKind.TOKEN, id=token.id, name=token.name)
     return Caller(
@@ -155,7 +157,7 @@ async def identify_person(request: Request, services: Services) -> SignedInCalle
     user, session = await services.tenancy.sessions.open_with(secret)
     if request.method not in SAFE_METHODS:
         check_origin(request, services)
-        # As bytes: a header may hold any of them, and text that is not ASCII cannot be compared.
+        # As bytes: a header may contain any of them, and text that is not ASCII cannot be compared.
         if not hmac.compare_digest(request.headers.get(CSRF_HEADER, "").encode(), csrf_token_of(secret).encode()):
             raise AccessDeniedError(
                 "The session's `X-CSRF-Token` is missing. Reload the page and try again.", code="csrf_refused"

@@ -69,10 +69,10 @@ def create_app(open_services: Open, *, metrics_directory: str | None = None) -> 
         version=analytiq.__version__,
         summary="Document processing with tag-driven knowledge bases on MongoDB",
         lifespan=lifespan,
-        # Documentation pages load scripts from elsewhere; the schema is enough for a tool of one's own.
+        # Documentation pages load scripts from elsewhere; the schema suffices for a tool of your own.
         docs_url=None,
         redoc_url=None,
-        # A redirect would be sent to whatever host the request names.
+        # A redirect would go to any host named by the request.
         redirect_slashes=False,
     )
     app.state.metrics_directory = metrics_directory

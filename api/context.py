@@ -14,7 +14,7 @@ from api.schemas.wire import NO_NUL
 
 bearer = HTTPBearer(auto_error=False, description="An access token of the organization")
 cookie = APIKeyCookie(
-    name=COOKIE, auto_error=False, description="A person's session, with `X-CSRF-Token` to change things"
+    name=COOKIE, auto_error=False, description="A person's session; requests that change data also need `X-CSRF-Token`"
 )
 
 
@@ -64,8 +64,8 @@ Skip = Annotated[int, Query(ge=0, le=1_000_000, description="Number of items to 
 Limit = Annotated[int, Query(ge=1, le=100, description="Maximum number of items")]
 NameSearch = Annotated[
     Annotated[str, StringConstraints(max_length=255), NO_NUL] | None,
-    Query(description="A part of the name, literally; case does not count"),
+    Query(description="A literal part of the name, ignoring case"),
 ]
 OnPromptUse = Annotated[
-    OnUse, Query(description="Where prompts use it: refuse, or detach it from them by a further version of each")
+    OnUse, Query(description="If prompts use it: refuse, or detach it from each prompt in a new version")
 ]

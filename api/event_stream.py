@@ -43,5 +43,5 @@ def event(name: str, data: BaseModel, event_id: str | None = None) -> bytes:
 
 
 def position(event_id: str) -> bytes:
-    """Return an id without data: the reader goes on after it, and no event is dispatched."""
+    """Return an id without data: the reader resumes after it, and no event is dispatched."""
     return format_sse_event(id=event_id)

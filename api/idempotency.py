@@ -39,10 +39,10 @@ async def _once(request: Request, key: str, handle: Handle) -> Response:
     if not 1 <= len(key) <= LONGEST_KEY:
         raise InvalidInputError.of_field("Idempotency-Key", f"Must have 1 to {LONGEST_KEY} characters.")
     services = cast("Services", request.app.state.services)
-    # Before anything kept is shown: a revoked token shows nothing any more.
+    # Before a stored answer is shown: a revoked token shows nothing any more.
     caller = await identify(request, services, request.path_params["organization_id"])
     wanted = await _wanted(request, key, caller)
-    # Encrypted: the answer to a new access token shows a secret that is stored nowhere else.
+    # Encrypted: the answer to a new access token contains a secret that is stored nowhere else.
     vault = services.inference.vault
     kept = await services.repositories.idempotency.begin(wanted, now=clock.now())
     if kept is not None:

@@ -1,7 +1,7 @@
 """`/mcp`: the Model Context Protocol by streamable HTTP, with the access tokens of the REST API.
 
-Each tool is calls to the REST API within this process, with the caller's own token: what a token may not do there, it
-may not do here. There are no sessions, so that any process may answer any request.
+Each tool calls the REST API within this process, with the caller's own token and its rights. There are no sessions, so
+that any process may answer any request.
 """
 
 from collections.abc import AsyncGenerator
@@ -45,7 +45,7 @@ class McpEndpoint:
             stateless_http=True,
             json_response=True,
             max_request_body_size=services.settings.api.max_json_bytes,
-            # That keeps other sites from using a server which trusts whoever reaches it; this one asks for a token.
+            # That check protects servers that trust every local caller; this one requires a token.
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
         async with server.session_manager.run():
@@ -75,7 +75,7 @@ class McpEndpoint:
             "Authorization": request.headers["authorization"],
             "X-Request-Id": str(request.state.request_id),
         }
-        # The caller's address, and not ours, goes into the audit log.
+        # The caller's address, not this server's, goes into the audit log.
         client = (request.client.host, request.client.port) if request.client else ("", 0)
         transport = httpx.ASGITransport(self._app, raise_app_exceptions=False, client=client)
         async with httpx.AsyncClient(

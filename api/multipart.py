@@ -1,11 +1,11 @@
-"""Reads multipart/form-data as it arrives, holding no more than one block of it.
+"""Reads multipart/form-data as it arrives, with at most one block in memory.
 
-The parts come one after the other: a form field with its value, a file with a stream of its bytes. The stream
-of a file is read before the next part is asked for; what is left of it then is skipped.
+The parts come one after another: a form field with its value, a file with a stream of its bytes. The stream
+of a file is read before the next part is requested; an unread rest is skipped.
 
-RFC 7578 is read strictly where a lenient reading could store something else than was meant: a body that ends
+RFC 7578 is read strictly wherever a lenient reading could store something unintended: a body that ends
 early, a part without a name, a file without a usable name, text that is not UTF-8 and transfer encodings are
-refused. A preamble and an epilogue, which RFC 2046 says to ignore, are ignored.
+refused. A preamble and an epilogue are ignored, as RFC 2046 requires.
 """
 
 import re
@@ -44,10 +44,10 @@ class FieldPart:
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """A file: its name without folders; its type as the client tells it, in lower case, without parameters.
+    """A file: its name without folders; its type as the client declares it, in lower case, without parameters.
 
-    `stream` gives the bytes once, in blocks, and raises what `read_parts` raises. It ends with the file, and
-    is of no use any more once the next part has been asked for.
+    `stream` yields the bytes once, in blocks, and raises the errors of `read_parts`. It ends with the file, and
+    is invalid once the next part has been requested.
     """
 
     field: str
@@ -150,7 +150,7 @@ class _Body:
 
     async def __anext__(self) -> bytes:
         if self._is_skipped:
-            # An end instead would make half a file look whole.
+            # A normal end instead would make half a file look complete.
             raise RuntimeError("the next part has been asked for; read a file's stream before that")
         block = None if self._is_at_end else await self._events.next_block()
         if block is None:
@@ -238,11 +238,13 @@ def _extended_value(value: _Extended, field: str) -> str:
     """Decode a `filename*` (RFC 8187), whose percent-encoded bytes are given as Latin-1."""
     charset, _, text = value
     if (charset or "").lower() not in ("utf-8", "iso-8859-1"):
-        raise InvalidInputError.of_field(field, "filename* must be written as UTF-8''name, percent-encoded.")
+        raise InvalidInputError.of_field(field, "Must be written as UTF-8''name, percent-encoded.")
     try:
         return text.encode("latin-1").decode(charset or "utf-8")
     except UnicodeError as error:
-        raise InvalidInputError.of_field(field, f"filename* must be {charset}.") from error
+        raise InvalidInputError.of_field(
+            field, f"The bytes of filename* are not {charset}. Encode the name in UTF-8."
+        ) from error
 
 
 def _header(segment: MultipartSegment, name: str, default: str) -> str:

@@ -11,7 +11,7 @@ from api.application import create_app
 
 @asynccontextmanager
 async def never_opened() -> AsyncGenerator[Services]:
-    """Stand in for services that are never used."""
+    """Stand in for services, which are never used."""
     raise AssertionError("the schema is read without serving anything")
     yield
 

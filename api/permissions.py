@@ -42,7 +42,7 @@ _QUESTIONS = (
     "create_chat_thread", "ask_chat_thread", "stop_chat_message", "search_documents_by_path", "get_document_progress",
     "continue_chat_message",
 )  # fmt: skip
-"""Whoever may read may ask: they change nothing but conversations."""
+"""Permission to read includes asking: questions change nothing but conversations."""
 _WRITES = (
     "create_tag", "update_tag", "upload_documents", "update_document", "change_documents", "extract_document",
     "retry_documents",

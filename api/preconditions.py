@@ -11,8 +11,8 @@ IfMatch = Annotated[
     str | None,
     Header(
         alias="If-Match",
-        description="The `ETag` of the version that is changed. Where the present version is another, nothing is"
-        " changed and the answer is 412 (`stale_version`). Left out: whatever the version",
+        description="The `ETag` of the version to change. If the current version is another, nothing changes and the"
+        " response is 412 (`stale_version`). Default: any version",
     ),
 ]
 
@@ -28,7 +28,7 @@ def version_of(if_match: str | None) -> int | None:
     """Return the version that an `If-Match` names; None for any.
 
     Raises:
-        InvalidInputError: the value is not an entity tag that this API has given.
+        InvalidInputError: the value is not an entity tag of this API.
     """
     if if_match is None or if_match.strip() == "*":
         return None

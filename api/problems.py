@@ -50,10 +50,10 @@ STATUS_OF: tuple[tuple[type[AnalytiqError], int], ...] = (
 """The first matching class counts."""
 
 DEFAULT_RETRY_SECONDS = 2.0
-"""`Retry-After` of a 503 whose cause names no time: most pass within seconds, a failover within a minute."""
+"""`Retry-After` of a 503 without a known wait: most causes pass within seconds, a failover within a minute."""
 
 TITLE_OF = {
-    400: "The request is wrong",
+    400: "Invalid request",
     401: "Not signed in",
     402: "Quota used up",
     403: "Not allowed",
@@ -72,7 +72,7 @@ TITLE_OF = {
 
 
 MOST_ERRORS = 100
-"""Of a list of wrong fields that is answered: a body of 100,000 is answered as shortly as one of 100."""
+"""Most field errors of a response, so that a body of 100,000 errors gets a short answer."""
 MOST_IN_DETAIL = 5
 
 
@@ -130,7 +130,7 @@ def _of_validation(request: Request, error: Exception) -> JSONResponse:
 
 
 def _field_error(item: Mapping[str, Any]) -> dict[str, str]:
-    if item["type"] == "json_invalid":  # its place is a position in the body
+    if item["type"] == "json_invalid":  # its location is a position in the body
         return {"field": "body", "reason": f"Invalid JSON: {item['ctx']['error']}."}
     return {"field": field_path(item["loc"][1:]), "reason": reason_of(item["type"], item["msg"])}
 

@@ -22,7 +22,7 @@ log = structlog.get_logger("api")
 
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 MAX_BODY_BYTES = 2 * 1024 * 1024
-"""Of every body but an upload's."""
+"""Largest body, except of uploads."""
 MCP_PATH = "/mcp"
 UPLOAD_PATH = re.compile(r"/v0/orgs/[^/]+/documents")
 QUIET_PATHS = ("/health", "/ready", "/metrics")
@@ -34,8 +34,8 @@ SECURITY_HEADERS = (
 
 
 POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
-"""For whoever opens an answer of the API as a page. Pages and originals bring policies of their own; scripts get none,
-since that of a worker's script holds for the worker."""
+"""Content-Security-Policy for API responses opened as pages. Pages and originals have policies of their own; scripts
+get none, since the policy of a worker's script applies to the worker."""
 NO_STORE = (b"cache-control", b"no-store")
 PASSIVE_TYPES = (b"application/json", b"application/problem+json", b"text/event-stream", b"text/plain")
 
@@ -79,7 +79,7 @@ class RequestContext:
             except ClientDisconnect:
                 log.info("api.client_gone", method=scope["method"], path=scope["path"])
             except Exception as error:
-                # Here, so that the answer carries the request id; once it has begun only the server can end it.
+                # Here, so that the answer has the request id; once it has begun, only the server can end it.
                 if status is not None:
                     raise
                 await problems.of_anything(Request(scope), error)(scope, receive, send_with_headers)
@@ -109,7 +109,7 @@ def _storage(scope: Scope, message: Message) -> tuple[tuple[bytes, bytes], ...]:
 
 def _body_wait_seconds(scope: Scope) -> float:
     services = cast("Services | None", getattr(scope["app"].state, "services", None))
-    # Before the application is open there is nothing that a client could hold.
+    # Before the application is open, clients can store nothing.
     return ApiSettings().body_wait_seconds if services is None else services.settings.api.body_wait_seconds
 
 

@@ -1,7 +1,7 @@
-"""Clients that send a little now and then, so that the server waits for them: they are given up.
+"""Timeouts for clients that keep the server waiting by sending little now and then.
 
-A request costs a connection and, for JSON, the memory of its body for as long as it takes to arrive. Whoever opens
-thousands and sends a byte a minute would hold them all; a slow line is told from that by its rate.
+A request costs a connection and, for JSON, the memory of its body for as long as it takes to arrive. An attacker with
+thousands of connections and a byte a minute would occupy them all; the rate distinguishes a slow line from that.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from starlette.types import Message, Receive
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 LEAST_BYTES_PER_SECOND = 1024
-"""Of a body, once it has been waited for `wait_seconds`: a tenth of the slowest mobile line."""
+"""Least rate of a body, once it has been waited for `wait_seconds`: a tenth of the slowest mobile line."""
 
 
 def awaited_bodies(receive: Receive, wait_seconds: float) -> Receive:
@@ -25,7 +25,7 @@ def awaited_bodies(receive: Receive, wait_seconds: float) -> Receive:
 
     async def awaited() -> Message:
         nonlocal waited_seconds, received_bytes, is_complete
-        if is_complete:  # what is waited for now is the end of the connection
+        if is_complete:  # the remaining wait is for the end of the connection
             return await receive()
         allowed_seconds = wait_seconds + received_bytes / LEAST_BYTES_PER_SECOND - waited_seconds
         loop = asyncio.get_running_loop()
@@ -46,10 +46,10 @@ def awaited_bodies(receive: Receive, wait_seconds: float) -> Receive:
 
 
 class TimedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol, which closes a connection whose request's head does not arrive in time.
+    """The HTTP protocol of uvicorn with a timeout for a request's head.
 
-    uvicorn itself limits the time between requests only: a head of which a line comes now and then is waited for
-    for ever.
+    uvicorn itself limits the time between requests only: it would wait forever for a head that arrives line
+    by line.
     """
 
     head_seconds = 20.0

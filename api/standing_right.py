@@ -1,4 +1,4 @@
-"""The right to read a stream, checked again while the stream lasts."""
+"""The right to read a stream, checked again during the stream."""
 
 import asyncio
 

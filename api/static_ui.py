@@ -22,18 +22,18 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 log = structlog.get_logger(__name__)
 
 EXPORT = Path(__file__).parent / "ui"
-"""Where `make ui` puts the export; it is part of the wheel."""
+"""Directory of the export built by `make ui`; it is part of the wheel."""
 
 HOME = "/documents/"
 ENTRANCES = ("/", "/sign-in/", "/invite/", "/reset/")
-"""Where people come in, by an address that they typed or by a link; without an export they are told what is missing."""
+"""Entry pages, which people reach by a typed address or a link; without an export they show instructions."""
 NOT_FOUND_PAGE = "/404.html"
 API_PATHS = re.compile(r"/(?:v0|health|ready|metrics|openapi\.json|mcp)(?:/|$)")
-"""Never answered with a page, whatever the browser would like to have."""
+"""Paths that are never answered with a page, whatever the browser accepts."""
 
 HASHED = "/_next/static/"
 FOREVER = "public, max-age=31536000, immutable"
-"""For files whose name changes with their content."""
+"""Cache-Control for files whose name changes with their content."""
 ASK_FIRST = "no-cache"
 
 NOT_BUILT = (
@@ -89,13 +89,13 @@ class StaticUi:
         if not self._files:
             return PlainTextResponse(NOT_BUILT, 404) if path in ENTRANCES else None
         if path == "/" or f"{path}/index.html" in self._files:
-            # Relative: the host that a request names is not to be believed.
+            # Relative: the host named by a request cannot be trusted.
             query = scope["query_string"].decode("latin-1")
             target = HOME if path == "/" else f"{path}/"
             return RedirectResponse(f"{target}?{query}" if query else target, 307 if path == "/" else 308)
         headers = Headers(scope=scope)
         file = self._files.get(f"{path}index.html" if path.endswith("/") else path)
-        if file is not None and file.path.exists():  # a rebuild may have taken it away
+        if file is not None and file.path.exists():  # a rebuild may have removed it
             return await _serve(file, headers)
         page = self._files.get(NOT_FOUND_PAGE)
         if page is not None and "text/html" in headers.get("accept", ""):
@@ -149,7 +149,7 @@ def _compressed(path: Path) -> Path:
 
 
 def _content_type(path: Path) -> str:
-    # The system's table is asked last: what it says about .js and .mjs differs from machine to machine.
+    # The system's table comes last: its entries for .js and .mjs differ from machine to machine.
     known = {".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm", ".txt": "text/plain"}
     kind = known.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind

@@ -11,8 +11,8 @@ from pydantic_core import from_json
 class StrictJsonRequest(Request):
     """A request whose body is JSON by RFC 8259: UTF-8, no NaN, no lone surrogates, bounded depth.
 
-    Python's parser accepts all of these, and UTF-16. They would become strings that neither MongoDB nor the answer
-    can hold, and 50,000 nested lists would exhaust its stack.
+    Python's parser accepts all of these, and UTF-16. They would become strings that neither MongoDB nor the response
+    can contain, and 50,000 nested lists would exhaust its stack.
     """
 
     async def json(self) -> Any:

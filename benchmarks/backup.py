@@ -1,10 +1,10 @@
-"""Backup and restore: MB/s, memory, and what a search notices of a backup beside it.
+"""Backup and restore: MB/s, memory, and the effect of a backup on concurrent searches.
 
     python -m benchmarks.backup [--short] [--mebibytes N] [--dimensions D]
 
-Each document has a file, of which half cannot be compressed, a text, and 200 chunks. `backup` and `restore` are
-processes of their own, `analytiq backup` and `analytiq restore`, whose start (about 1 s) counts; memory is the most
-that such a process had. Files, texts, vectors and cache are counted before compression.
+Each document has a file, half of which is incompressible, a text, and 200 chunks. `backup` and `restore` are
+processes of their own, `analytiq backup` and `analytiq restore`, whose start (about 1 s) counts; memory is the peak
+of such a process. Files, texts, vectors and cache are counted before compression.
 """
 
 import argparse
@@ -41,7 +41,7 @@ BLOCK_BYTES = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A command that was run: how long it took, and the most memory that it had."""
+    """A finished command: its duration and peak memory."""
 
     seconds: float
     mebibytes: float
@@ -49,7 +49,7 @@ class Run:
 
 
 async def build(target: Platform, kb: KnowledgeBase, documents: int, dimensions: int) -> None:
-    """Documents with files, texts and vectors."""
+    """Create documents with files, texts and vectors."""
     swapping = Swapping(target, kb)
     connection = target.services.connection
     texts, files = TextRepository(connection), FileStore(connection)
@@ -68,7 +68,7 @@ async def build(target: Platform, kb: KnowledgeBase, documents: int, dimensions:
 
 
 async def add_file(target: Platform, files: FileStore, document: Document) -> None:
-    """A file of FILE_BYTES."""
+    """Add a file of FILE_BYTES."""
 
     async def source() -> AsyncIterator[bytes]:
         for _ in range(FILE_BYTES // BLOCK_BYTES):
@@ -124,7 +124,7 @@ finally:
 
 
 async def searches(target: Platform, kb: KnowledgeBase, *, until: Callable[[], bool]) -> list[float]:
-    """Milliseconds of one search after the other, of which twenty at least."""
+    """Return the milliseconds of consecutive searches, at least twenty."""
     found: list[float] = []
     while len(found) < 20 or not until():
         begun = perf_counter()
@@ -137,7 +137,7 @@ async def searches(target: Platform, kb: KnowledgeBase, *, until: Callable[[], b
 
 
 async def beside(work: Awaitable[Run], target: Platform, kb: KnowledgeBase) -> tuple[Run, list[float]]:
-    """The work, and the searches that were made meanwhile."""
+    """Run the command with concurrent searches; return both measurements."""
     task = asyncio.ensure_future(work)
     found = await searches(target, kb, until=task.done)
     return await task, found
@@ -184,7 +184,7 @@ def latency(found: list[float]) -> str:
 
 
 def per_document(dimensions: int) -> int:
-    """Bytes of a document, its text and its vectors."""
+    """Return the bytes of a document, its text and its vectors."""
     return FILE_BYTES + CHUNKS_PER_DOCUMENT * (2 * len(CHUNK_TEXT) + 4 * dimensions + 400)
 
 

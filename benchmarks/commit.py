@@ -2,8 +2,8 @@
 
     python -m benchmarks.commit [--short] [--chunks 100 1000 …] [--dimensions 384 1536] [--repeats N]
 
-One transaction is the obvious alternative (docs/decisions/0003). It is tried with the same BinData vectors, and with
-arrays of doubles; where it fails, the table says by which error.
+One transaction is the obvious alternative (docs/decisions/0003). It is measured with the same BinData vectors, and with
+arrays of doubles; if it fails, the table names the error.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from benchmarks.platform_under_test import Platform, Server, platform, running_s
 from benchmarks.swapping import Swapping, random_vectors, rows_of
 
 ERROR_NAMES = {112: "WriteConflict", 251: "NoSuchTransaction", 388: "TransactionTooLargeForCache"}
-"""Errors of a bulk write come as numbers."""
+"""Names of errors that bulk writes report as numbers."""
 
 Encode = Callable[[VectorRow], Binary | list[float]]
 
@@ -47,7 +47,7 @@ async def _timed(work: Awaitable[Any], into: list[float]) -> Any:
 
 
 async def measure_swap(target: Platform, chunks: int, dimensions: int, repeats: int) -> Milliseconds:
-    """Replace a document's vectors `repeats` times."""
+    """Measure `repeats` replacements of a document's vectors."""
     knowledge_base = await target.create_knowledge_base(model=MODEL)
     swapping = Swapping(target, knowledge_base)
     document = await swapping.create_document(f"document of {chunks} chunks", {})
@@ -65,7 +65,7 @@ async def measure_swap(target: Platform, chunks: int, dimensions: int, repeats: 
 
 
 async def measure_one_transaction(target: Platform, chunks: int, dimensions: int, repeats: int, encode: Encode) -> str:
-    """Delete and insert within one transaction; the median in milliseconds, or the error's name."""
+    """Delete and insert within one transaction; return the median in milliseconds, or the error's name."""
     connection = target.services.connection
     collection = connection.database["one_transaction"]
     await collection.create_indexes(VECTOR_INDEXES)
@@ -103,7 +103,7 @@ async def measure_one_transaction(target: Platform, chunks: int, dimensions: int
 
 
 def _name_of(error: PyMongoError) -> str:
-    """What the server calls it: of a bulk write the first of its errors."""
+    """Return the server's name of the error; for a bulk write, of its first error."""
     details: dict[str, Any] = dict((error.details or {}) if isinstance(error, OperationFailure) else {})
     first: dict[str, Any] = (details.get("writeErrors") or [details])[0]
     name = first.get("codeName") or ERROR_NAMES.get(first.get("code", 0))
@@ -111,7 +111,7 @@ def _name_of(error: PyMongoError) -> str:
 
 
 async def measure_row(server: Server, chunks: int, dimensions: int, repeats: int) -> list[str]:
-    """A row of the table."""
+    """Measure a row of the table."""
     with every_model_is(HashEmbedder(dimensions)):
         async with platform(server, "commit") as target:
             swap = await measure_swap(target, chunks, dimensions, repeats)

@@ -1,4 +1,4 @@
-"""Processes that commit at the same time: the program of one, and the parent's end of several.
+"""Concurrently committing processes: the program of one, and the parent's control of several.
 
 As a program (`python -m benchmarks.committers`) it reads one line of JSON (`Orders`), stages its documents, prints
 `ready`, waits for a second line, commits them all, and prints the seconds of each commit as JSON.
@@ -23,7 +23,7 @@ from benchmarks.swapping import Swapping, commit_all, staged
 
 
 class Orders(BaseModel):
-    """What one process is to commit: so many documents, spread over the knowledge bases, in so many tasks."""
+    """Instructions for one process: the number of documents, their knowledge bases, and the number of tasks."""
 
     uri: str
     database: str
@@ -38,7 +38,7 @@ class Orders(BaseModel):
 async def commit_in_processes(
     server: Server, target: Platform, kb_ids: Sequence[str], *, processes: int, tasks: int, documents: int
 ) -> tuple[float, list[float]]:
-    """Commit `documents` in all; returns the seconds from the start of the first to the end of the last, and each's."""
+    """Commit `documents` in all; return the seconds from the first start to the last end, and those of each commit."""
     settings = target.services.settings
     assert settings.secret_key is not None
     orders = Orders(
@@ -63,7 +63,7 @@ async def commit_in_processes(
 
 
 async def _start(orders: Orders) -> asyncio.subprocess.Process:
-    """A process that has staged everything and waits; one after the other, so that each claims its own jobs."""
+    """Start a process that stages everything and waits; one after another, so that each claims its own jobs."""
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.committers"),
         stdin=asyncio.subprocess.PIPE,
@@ -101,7 +101,7 @@ async def _commit(orders: Orders) -> None:
     target = Platform(services, organization, tag, ProcessorClock(os.getpid()))
     bases = [await services.ingestion.knowledge_bases.get(organization.id, kb_id) for kb_id in orders.kb_ids]
     items = await staged([Swapping(target, base) for base in bases], orders.documents)
-    random.shuffle(items)  # else all processes go through the knowledge bases in step
+    random.shuffle(items)  # otherwise all processes visit the knowledge bases in step
     print("ready", flush=True)
     await asyncio.to_thread(sys.stdin.readline)
     seconds = await commit_all(items, orders.tasks)
@@ -110,7 +110,7 @@ async def _commit(orders: Orders) -> None:
 
 
 def main() -> None:
-    """Be one of the processes."""
+    """Run one of the processes."""
     logs.configure(as_json=False, level="WARNING", process="benchmark")
     asyncio.run(_commit(Orders.model_validate_json(sys.stdin.readline())))
 

@@ -1,4 +1,4 @@
-"""The documents that benchmarks ingest: SciFact's abstracts where they are at hand, else made-up ones."""
+"""Documents for ingestion benchmarks: SciFact's abstracts if available, else generated ones."""
 
 import json
 import random
@@ -20,12 +20,12 @@ class TextFile:
 
     @property
     def name(self) -> str:
-        """What it is uploaded as."""
+        """The uploaded name."""
         return self.path.name
 
     @property
     def content(self) -> bytes:
-        """Its bytes, as they are at the moment."""
+        """The file's present bytes."""
         return self.path.read_bytes()
 
 
@@ -33,10 +33,10 @@ def write_corpus(directory: Path, count: int, source: Path | None) -> list[TextF
     """Write `count` abstracts as text files.
 
     Args:
-        directory: where to; exists.
-        count: how many.
-        source: a file in BEIR's `corpus.jsonl` format ({"_id", "title", "text"} a line), or None for made-up
-            texts of like length, the same ones at every run.
+        directory: an existing directory.
+        count: the number of files.
+        source: a file in BEIR's `corpus.jsonl` format ({"_id", "title", "text"} a line), or None for generated
+            texts of similar length, the same at every run.
     """
     texts = _made_up(count) if source is None else islice(_abstracts(source), count)
     files: list[TextFile] = []
@@ -50,7 +50,7 @@ def write_corpus(directory: Path, count: int, source: Path | None) -> list[TextF
 
 
 def append_sentence(files: list[TextFile]) -> None:
-    """Change files at their end."""
+    """Append a sentence to each file."""
     for file in files:
         with file.path.open("a", encoding="utf-8") as target:
             target.write(APPENDED)
@@ -64,7 +64,7 @@ def _abstracts(source: Path) -> Iterator[str]:
 
 
 def _made_up(count: int) -> Iterator[str]:
-    """Sentences of words whose frequencies fall off as in natural language; about 1,500 characters."""
+    """Yield texts whose word frequencies resemble natural language; about 1,500 characters each."""
     chance = random.Random(SEED)
     words = ["".join(chance.choices(_SYLLABLES, k=chance.randint(1, 4))) for _ in range(8000)]
     weights = [1 / (rank + 1) for rank in range(len(words))]

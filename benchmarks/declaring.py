@@ -1,9 +1,9 @@
-"""Declaring a type over the metadata of documents that are there.
+"""Declaration of a metadata type over existing documents.
 
     python -m benchmarks.declaring [--short] [--documents 1000 20000]
 
-Each document has a number and a date that is to be written anew. `number` declares a field whose values all fit as they
-are: they are read. `date` declares one whose values are all rewritten. `again` declares both once more.
+Each document has a number, and a date in another notation. `number` declares a field whose values all fit unchanged:
+they are read. `date` declares one whose values are all rewritten. `again` declares both once more.
 """
 
 import argparse
@@ -25,7 +25,7 @@ Row = dict[str, Any]
 
 
 async def build(target: Platform, documents: int) -> None:
-    """Rows of `docs`, and nothing else."""
+    """Insert rows of `docs` alone."""
     base = await target.create_knowledge_base(model="local/all-minilm-l6-v2")
     await Swapping(target, base).create_document("document", {"year": 2024, "due": "2024-01-31"})
     collection = target.services.connection.database["docs"]
@@ -38,7 +38,7 @@ async def build(target: Platform, documents: int) -> None:
 
 
 async def declare(target: Platform, types: dict[str, FieldType]) -> tuple[float, int]:
-    """Seconds, and how many documents were rewritten."""
+    """Declare a field; return the seconds and the number of rewritten documents."""
     begin = time.perf_counter()
     done = await target.services.ingestion.metadata_fields.declare(
         target.organization.id, types, on_misfit=MisfitPolicy.REFUSE
@@ -47,7 +47,7 @@ async def declare(target: Platform, types: dict[str, FieldType]) -> tuple[float,
 
 
 async def measure_size(server: Server, documents: int) -> list[str]:
-    """A row of the table."""
+    """Measure a row of the table."""
     async with platform(server, f"declaring_{documents}") as target:
         await build(target, documents)
         both = {"year": FieldType.NUMBER, "due": FieldType.DATE}

@@ -1,11 +1,11 @@
-"""The embedding cache by its size: look-ups, claims, keeping and charging, eviction, and the audit of the books.
+"""The embedding cache by its size: look-ups, claims, storing and charging, eviction, and the audit of the books.
 
     python -m benchmarks.embedding_cache [--short] [--rows 10000 100000 1000000] [--dimensions 384] [--repeats N]
 
-`claim` is a claim on a batch of 100 that nobody else wants, and its release. `keep` is what a batch of 100 misses costs
+`claim` is a claim on a batch of 100 without competitors, and its release. `keep` is the cost of a batch of 100 misses
 beside the provider's call: claim, second look, reservation, the transaction of the cache rows and their charge, and the
-release of both. `insert` are the same 100 rows and nothing else. A second table lets 20 callers of one organization do
-so at once.
+release of both. `insert` is the insertion of the same 100 rows alone. A second table has 20 concurrent callers of one
+organization.
 """
 
 import argparse
@@ -42,12 +42,12 @@ EVICTED_SHARE = 0.05
 
 
 def key_of(number: int) -> str:
-    """A cache key, spread as real ones are."""
+    """Return a cache key, distributed like real ones."""
     return hashlib.sha256(str(number).encode()).hexdigest()
 
 
 class FilledCache:
-    """A cache of so many rows, and what works on it."""
+    """A cache of a given number of rows, with its operations."""
 
     def __init__(self, connection: MongoConnection, dimensions: int) -> None:
         self._collection = connection.database["embedding_cache"]
@@ -63,7 +63,7 @@ class FilledCache:
         self.rows = 0
 
     async def fill(self, rows: int) -> None:
-        """Have so many rows, used long ago, without charging for them."""
+        """Fill the cache with old rows, without charging for them."""
         await self._collection.delete_many({})
         self.rows = 0
         used = clock.now() - timedelta(days=1)
@@ -88,16 +88,16 @@ class FilledCache:
         }
 
     def _keys(self, count: int) -> list[str]:
-        """So many that nobody has stored."""
+        """Return new keys."""
         self._fresh += 1
         return [hashlib.sha256(f"{self._fresh}:{index}".encode()).hexdigest() for index in range(count)]
 
     async def look_up_100(self, repetition: int) -> None:
-        """Keys that are all there, anywhere."""
+        """Look up 100 present keys."""
         await self._look_up(BATCH, repetition)
 
     async def look_up_1000(self, repetition: int) -> None:
-        """Likewise."""
+        """Look up 1,000 present keys."""
         await self._look_up(LOOKUP, repetition)
 
     async def _look_up(self, count: int, repetition: int) -> None:
@@ -106,22 +106,22 @@ class FilledCache:
         assert len(found.embeddings) == len(set(numbers.tolist()))
 
     async def look_up_misses(self, _: int) -> None:
-        """Keys that are not there."""
+        """Look up missing keys."""
         assert not (await self._repository.find(self._keys(LOOKUP))).embeddings
 
     async def note_use(self, repetition: int) -> None:
-        """Of a thousand rows, which happens once in ten minutes for each."""
+        """Record the use of a thousand rows, which happens once in ten minutes for each."""
         numbers = np.random.default_rng(repetition).integers(0, self.rows, LOOKUP)
         await self._repository.note_use([key_of(int(number)) for number in numbers])
 
     async def claim(self, _: int) -> None:
-        """A batch that nobody else wants, and its release."""
+        """Claim a batch without competitors, and release it."""
         keys, token = self._keys(BATCH), new_id()
         assert len(await self._claims.take(keys, token, lease_seconds=60)) == BATCH
         await self._claims.release(keys, token)
 
     async def keep(self, _: int) -> None:
-        """All that a batch of misses needs beside the call."""
+        """Perform all steps for a batch of misses, except the call."""
         keys, token = self._keys(BATCH), new_id()
         assert len(await self._claims.take(keys, token, lease_seconds=60)) == BATCH
         await self._repository.find(keys)
@@ -142,7 +142,7 @@ class FilledCache:
         await self._claims.release(keys, token)
 
     async def insert(self, _: int) -> None:
-        """A batch, and nothing else."""
+        """Insert a batch alone."""
         now = clock.now()
         rows = [{**self._stored(index), "_id": key, "last_used_at": now} for index, key in enumerate(self._keys(BATCH))]
         await self._collection.insert_many(rows, ordered=False)
@@ -152,7 +152,7 @@ class FilledCache:
         await BooksRepository(self._connection).read()
 
     async def evicted_rows_a_second(self) -> float:
-        """Of a run that removes a tenth: what is above the bound, and a twentieth more."""
+        """Evict a tenth, above the bound and a twentieth more; return the rows a second."""
         size = await self._repository.size()
         settings = EmbeddingSettings(cache_max_bytes=int(size.bytes * (1 - EVICTED_SHARE)), cache_unused_days=0)
         began = perf_counter()
@@ -161,7 +161,7 @@ class FilledCache:
 
 
 async def milliseconds(work: Callable[[int], Awaitable[None]], repeats: int) -> float:
-    """The median of so many, after one that does not count."""
+    """Return the median of repetitions, after one that does not count."""
     taken: list[float] = []
     for repetition in range(repeats + 1):
         began = perf_counter()
@@ -171,7 +171,7 @@ async def milliseconds(work: Callable[[int], Awaitable[None]], repeats: int) -> 
 
 
 async def batches_a_second(work: Callable[[int], Awaitable[None]], repeats: int) -> float:
-    """By CALLERS at once."""
+    """Measure batches a second with CALLERS concurrent callers."""
 
     async def caller() -> None:
         for repetition in range(repeats):

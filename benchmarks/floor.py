@@ -1,7 +1,7 @@
-"""The least that keeping chunks of files up to date in MongoDB can cost in plain Python.
+"""The least cost of keeping chunks of files up to date in MongoDB, in plain Python.
 
-Everything that a product adds is missing: parsing, jobs, transactions, tenants, retries, metering, a check at
-search. It is a bound, not a rival: it says what part of the processor time is the price of the promises.
+Everything that a product adds is missing: parsing, jobs, transactions, tenants, retries, metering, the check of
+hits. It is a bound, not a rival: it shows the share of the processor time that the guarantees cost.
 
     per file   SHA-256, looked up in batches: unchanged files are done
     per chunk  SHA-256, looked up in batches: known texts are not embedded again
@@ -49,7 +49,7 @@ class Floor:
             self._ingest_batch(files[start : start + BATCH_FILES])
 
     def stale_chunks(self, files: Sequence[TextFile]) -> int:
-        """Chunks whose text is no longer that of their file."""
+        """Count the chunks whose text is no longer that of their file."""
         current = {(file.name, chunk.digest) for file in files for chunk in _chunks(file.name, file.path.read_text())}
         return sum((row["file"], row["sha256"]) not in current for row in self._chunks.find({}, {"vector": 0}))
 
@@ -89,7 +89,7 @@ def _chunks(name: str, text: str) -> Iterator[_Chunk]:
 
 
 def _packed(sentences: Sequence[str]) -> Iterator[str]:
-    """Sentences joined while they fit."""
+    """Join sentences while they fit."""
     packed: list[str] = []
     length = 0
     for sentence in sentences:

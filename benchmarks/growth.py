@@ -1,11 +1,11 @@
-"""What becomes slower as a knowledge base grows.
+"""Slowdowns as a knowledge base grows.
 
     python -m benchmarks.growth [--short] [--documents 1000 5000 20000]
 
-One knowledge base of documents of two chunks, 384 dimensions. `commit`: of a staged document, one after the other.
-`count`: bringing its statistics up to date. `claim`: of a job where each document has one waiting. `pass`: of the
-reconciler, which finds nothing to repair. `search`: the library's whole call, its query's vector in the cache; `load`:
-the first one, which mirrors the vectors in memory.
+One knowledge base of documents of two chunks, 384 dimensions. `commit`: of a staged document, one after another.
+`count`: updating its statistics. `claim`: of a job, with one waiting job a document. `pass`: of the
+reconciler, without findings. `search`: the library's whole call, with the query's vector in the cache; `load`:
+the first search, which loads the vectors into memory.
 """
 
 import argparse
@@ -43,7 +43,7 @@ async def _milliseconds(work: Awaitable[object]) -> float:
 
 
 async def build(target: Platform, base: KnowledgeBase, documents: int) -> None:
-    """Index one document by the library, and copy its rows until there are so many."""
+    """Index one document by the library, and copy its rows up to the wanted number."""
     swapping = Swapping(target, base)
     await swapping.index("document 0", {}, random_vectors(CHUNKS, DIMENSIONS, seed=1))
     database = target.services.connection.database
@@ -60,7 +60,7 @@ async def build(target: Platform, base: KnowledgeBase, documents: int) -> None:
 
 
 def _copies(templates: dict[str, list[Row]], vectors: Any) -> dict[str, list[Row]]:
-    """The rows of one more document, with ids and vectors of its own."""
+    """Return the rows of one more document, with ids and vectors of its own."""
     document_id, generation_id = new_id(), new_id()
     of_document: Row = {"document_name": document_id, "identity": document_id, "sha256": document_id}
     of_document |= {"text_hash": document_id, "text_id": new_id(), "file_id": new_id()}
@@ -82,7 +82,7 @@ def _copies(templates: dict[str, list[Row]], vectors: Any) -> dict[str, list[Row
 
 
 async def measure_size(server: Server, documents: int) -> list[str]:
-    """A row of the table."""
+    """Measure a row of the table."""
     async with platform(server, f"growth_{documents}", local_store_bytes=STORE_BYTES) as target:
         base = await target.create_knowledge_base(model=MODEL)
         await target.services.jobs.new_runner().run_until_idle()
@@ -113,7 +113,7 @@ async def _search(target: Platform, base: KnowledgeBase, question: str) -> None:
 
 
 async def _pass(target: Platform) -> float:
-    """Milliseconds of a pass of the reconciler over a healthy system."""
+    """Measure the milliseconds of a pass of the reconciler over a healthy system."""
     began = time.perf_counter()
     found = await target.services.operations.reconciler.run_pass()
     elapsed = (time.perf_counter() - began) * 1000

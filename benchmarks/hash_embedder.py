@@ -1,4 +1,4 @@
-"""An embedder that costs next to nothing, so that what is measured is everything else."""
+"""An embedder of negligible cost, so that everything else is measured."""
 
 import hashlib
 from collections.abc import Generator, Sequence
@@ -15,7 +15,7 @@ MODEL = "benchmark/hash"
 
 
 class HashEmbedder:
-    """Vectors of length 1 drawn from a hash of the text: 6 µs each at 384 dimensions. Counts what it embeds."""
+    """Embeds with vectors of length 1 drawn from a hash of the text: 6 µs each at 384 dimensions; counts the texts."""
 
     def __init__(self, dimensions: int, *, batch_size: int = 100) -> None:
         self.model = MODEL
@@ -31,7 +31,7 @@ class HashEmbedder:
         return self.embed_now(texts)
 
     def embed_now(self, texts: Sequence[str]) -> Vectors:
-        """As `embed`, for callers that are not asynchronous."""
+        """Embed synchronously."""
         self.embedded += len(texts)
         digests = b"".join(hashlib.shake_128(text.encode()).digest(2 * self._dimensions) for text in texts)
         vectors = np.frombuffer(digests, dtype="<i2").reshape(len(texts), self._dimensions).astype(np.float32)
@@ -40,7 +40,7 @@ class HashEmbedder:
 
 @contextmanager
 def every_model_is(embedder: HashEmbedder) -> Generator[None]:
-    """Within the block, whatever model a knowledge base names is this one."""
+    """Replace every embedding model by this one within the block."""
 
     async def choose(_self: EmbeddingModels, _organization: Organization, _model: str) -> ChosenModel:
         return ChosenModel(embedder, "global", "")

@@ -1,11 +1,11 @@
-"""Search end to end over HTTP: an API process of its own, both legs, by filter and by callers.
+"""Search end to end over HTTP: a separate API process, both retrievers, by filter and by number of callers.
 
     python -m benchmarks.http_search [--short] [--chunks 100000] [--queries 200] [--callers 1 4]
 
-The knowledge base has the local model's name and dimensions, made-up texts and vectors; the questions' vectors are in
-the cache of the first round, so what is measured is everything but the model. Documents have 50 chunks. Callers are
-threads of this process with a connection each, and share the machine with the API and mongod. `server` is what the
-API says of its own time (`timings_ms.total`), `CPU` the processor time of the API process a search.
+The knowledge base has the local model's name and dimensions, with generated texts and vectors; questions are
+embedded in the first round only, so that everything but the model is measured. Documents have 50 chunks. Callers are
+threads of this process with a connection each, and share the machine with the API and mongod. `server` is the API's
+own time (`timings_ms.total`), `CPU` the processor time of the API process a search.
 """
 
 import argparse
@@ -43,13 +43,13 @@ TOP_K = 10
 READY_SECONDS = 900.0
 MODES = ("hybrid", "vector", "lexical")
 FILTERS = {"all": 100, "10 %": 10, "1 %": 1}
-"""Name → percent of the documents that pass."""
+"""Name → percentage of the documents that pass."""
 
 Row = dict[str, Any]
 
 
 async def build(target: Platform, base: KnowledgeBase, chunks: int) -> list[str]:
-    """Index one document by the library, then copy its rows with vectors and texts of their own; some of the texts."""
+    """Index one document by the library, then copy its rows with other vectors and texts; return some of the texts."""
     await Swapping(target, base).index("document 0", {"percentile": 0}, random_vectors(1, DIMENSIONS, seed=1))
     database = target.services.connection.database
     names = ("docs", "document_index", "generations", collection_name(base.id))
@@ -115,7 +115,7 @@ def _document(templates: dict[str, Row], percentile: int, own: Sequence[str], ve
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """A running API process, and the knowledge base that is searched."""
+    """A running API process, with the searched knowledge base."""
 
     pid: int
     port: int
@@ -123,11 +123,11 @@ class Api:
     token: str
 
     def connect(self) -> http.client.HTTPConnection:
-        """A connection that stays open."""
+        """Open a persistent connection."""
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
 
     def ask(self, connection: http.client.HTTPConnection, body: Row) -> tuple[int, Row]:
-        """One search; status and answer."""
+        """Search once; return status and answer."""
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         connection.request("POST", self.path, json.dumps(body), headers)
         answer = connection.getresponse()
@@ -136,7 +136,7 @@ class Api:
 
 @contextmanager
 def serving(server: Server, target: Platform, base: KnowledgeBase, token: str, port: int) -> Generator[Api]:
-    """`python -m api` on the same database."""
+    """Run `python -m api` on the same database."""
     settings = target.services.settings
     assert settings.mongo.uri is not None
     assert settings.secret_key is not None
@@ -165,7 +165,7 @@ def serving(server: Server, target: Platform, base: KnowledgeBase, token: str, p
 
 
 def until_ready(api: Api) -> float:
-    """Seconds until vectors and words are both searched."""
+    """Return the seconds until both retrievers answer."""
     begin = time.perf_counter()
     while time.perf_counter() - begin < READY_SECONDS:
         try:
@@ -182,7 +182,7 @@ def until_ready(api: Api) -> float:
 
 @dataclass(slots=True)
 class Measured:
-    """Milliseconds of each search as the caller has them, and as the API has them."""
+    """Milliseconds of each search, measured by the caller and by the API."""
 
     caller: list[float] = field(default_factory=list[float])
     server: list[float] = field(default_factory=list[float])
@@ -191,7 +191,7 @@ class Measured:
 
 
 def measure(api: Api, bodies: Sequence[Row], callers: int) -> Measured:
-    """Ask every question once; each caller has its share of them."""
+    """Ask every question once, divided among the callers."""
     measured = Measured()
 
     def call(share: Sequence[Row]) -> None:
@@ -215,7 +215,7 @@ def measure(api: Api, bodies: Sequence[Row], callers: int) -> Measured:
 
 
 def measure_all(api: Api, asked: Sequence[str], callers: Sequence[int], chunks: int) -> list[list[str]]:
-    """A row for each mode, filter and number of callers."""
+    """Measure a row for each mode, filter and number of callers."""
     rows: list[list[str]] = []
     for mode in MODES:
         for name, percent in FILTERS.items():
@@ -235,7 +235,7 @@ def measure_all(api: Api, asked: Sequence[str], callers: Sequence[int], chunks: 
 
 
 async def measure_size(server: Server, chunks: int, options: argparse.Namespace) -> tuple[list[list[str]], float]:
-    """The rows of one size, and the seconds until the API was ready."""
+    """Measure the rows of one size, and the seconds until the API is ready."""
     async with platform(server, f"http_{chunks}") as target:
         base = await target.create_knowledge_base(model=MODEL)
         await target.services.jobs.new_runner().run_until_idle()

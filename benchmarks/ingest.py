@@ -1,11 +1,11 @@
-"""Ingestion: the whole path from upload to searchable, and what it costs beyond what it must.
+"""Ingestion: the whole path from upload to searchable, and its overhead.
 
     python -m benchmarks.ingest [--short] [--corpus corpus.jsonl] [--documents N] [--repeats N] [--no-model]
 
-Two tables. In the first the embedder costs nothing, and the platform stands beside a floor of plain Python and
+Two tables. In the first the embedder costs nothing, and the platform is compared with a floor of plain Python and
 MongoDB (`benchmarks.floor`): first ingestion, the same files again (`on_duplicate: return`), and again with
 one file in a hundred changed (`on_duplicate: replace`). In the second the local model embeds, and the whole
-path stands beside the model alone on the same chunks.
+path is compared with the model alone on the same chunks.
 
 Other frameworks are not run here, since none is a dependency. To compare, install one beside the platform and
 ingest the files that `benchmarks.corpus.write_corpus` writes through a hash embedder: LlamaIndex's
@@ -49,7 +49,7 @@ class Phase:
 
 
 async def upload(target: Platform, files: Sequence[TextFile], policy: DuplicatePolicy) -> None:
-    """Upload files, a few at once, as a client with several connections does."""
+    """Upload files, a few concurrently, as a client with several connections does."""
     remaining = iter(files)
 
     async def lane() -> None:
@@ -67,7 +67,7 @@ async def _blocks(content: bytes) -> AsyncIterator[bytes]:
 
 
 async def measure_platform(server: Server, files: Sequence[TextFile], change: Callable[[], None]) -> list[Phase]:
-    """The three phases through the library, workers in the same process."""
+    """Measure the three phases through the library, with workers in the same process."""
     embedder = HashEmbedder(DIMENSIONS)
     phases: list[Phase] = []
     with every_model_is(embedder):
@@ -89,7 +89,7 @@ async def measure_platform(server: Server, files: Sequence[TextFile], change: Ca
 
 
 async def warm_up(target: Platform) -> None:
-    """One document through everything: imports and the start of the parsing server happen once in a process."""
+    """Ingest one document: imports and the start of the parsing server happen once in a process."""
     with tempfile.TemporaryDirectory(prefix="analytiq-benchmark-") as directory:
         file = TextFile(Path(directory) / "warm-up.txt")
         file.path.write_text("A first document. " * 100, encoding="utf-8")
@@ -99,14 +99,14 @@ async def warm_up(target: Platform) -> None:
 
 
 async def stale_vectors(target: Platform, kb_id: str) -> int:
-    """Vectors of the knowledge base that belong to no generation that is current."""
+    """Count vectors of the knowledge base outside of current generations."""
     database = target.services.connection.database
     current = await database["document_index"].distinct("generation_id", {"kb_id": kb_id})
     return await database[f"kb_vectors_{kb_id}"].count_documents({"generation_id": {"$nin": current}})
 
 
 def measure_floor(server: Server, files: Sequence[TextFile], change: Callable[[], None]) -> list[Phase]:
-    """The three phases in plain Python."""
+    """Measure the three phases in plain Python."""
     embedder = HashEmbedder(DIMENSIONS)
     clock = ProcessorClock(server.pid)
     phases: list[Phase] = []

@@ -1,11 +1,11 @@
-"""Collections of documents and questions with judgements, in the layout of BEIR.
+"""Collections of documents and questions with relevance judgements, in BEIR's layout.
 
     {collection}/corpus.jsonl    {"_id": "…", "title": "…", "text": "…"} a line; `title` may be missing
     {collection}/queries.jsonl   {"_id": "…", "text": "…"} a line
-    {collection}/qrels.tsv       a line of names, then question id, document id and grade, parted by tabs
+    {collection}/qrels.tsv       a header, then question id, document id and grade, separated by tabs
 
-A grade above 0 says that the document answers the question. Questions without one are left out, as is usual: no order
-could be better for them than another. BEIR's own archives have their judgements in `qrels/test.tsv`, which is read too.
+A grade above 0 means that the document answers the question. Questions without one are left out, as is usual: no order
+is better for them than another. BEIR's own archives have their judgements in `qrels/test.tsv`, which is read too.
 """
 
 import csv
@@ -35,20 +35,20 @@ class JudgedCollection:
     empty_count: int = 0
 
     def with_questions(self, count: int) -> "JudgedCollection":
-        """The same documents, and so many of the questions, the same ones at every run."""
+        """Return the same documents with some of the questions, the same at every run."""
         ids = sorted(self.questions)
         chosen = sorted(random.Random(SEED).sample(ids, min(count, len(ids))))
         return replace(self, questions={one: self.questions[one] for one in chosen})
 
     def half(self, number: int) -> "JudgedCollection":
-        """One half of the questions, 0 or 1: what is tuned on one half is reported of the other."""
+        """Return one half of the questions, 0 or 1: parameters tuned on one half are reported on the other."""
         return replace(
             self,
             questions={one: text for one, text in self.questions.items() if zlib.crc32(one.encode()) & 1 == number},
         )
 
     def with_documents(self, count: int) -> "JudgedCollection":
-        """What the questions are judged to be answered by, and others up to `count`: quicker, and easier to search."""
+        """Return the judged documents and others up to `count`: faster, and easier to search."""
         judged = {document for one in self.questions for document in self.grades[one]}
         others = sorted(set(self.documents) - judged)
         kept = judged | set(random.Random(SEED).sample(others, min(len(others), max(0, count - len(judged)))))
@@ -56,10 +56,10 @@ class JudgedCollection:
 
 
 def collections_in(root: Path) -> list[Path]:
-    """The directories with a collection: `root` itself, or those in it, by name.
+    """Return the directories with a collection: `root` itself, or those in it, by name.
 
     Raises:
-        SystemExit: there are none; says what is looked for.
+        SystemExit: there are none; describes the layout.
     """
     candidates = [root, *sorted(path for path in root.iterdir() if path.is_dir())] if root.is_dir() else []
     found = [path for path in candidates if (path / "corpus.jsonl").is_file()]
@@ -71,10 +71,10 @@ def collections_in(root: Path) -> list[Path]:
 
 
 def read_collection(directory: Path) -> JudgedCollection:
-    """Read a collection whole.
+    """Read a collection.
 
     Raises:
-        SystemExit: a file is missing or not of the layout; says which, and the line.
+        SystemExit: a file is missing or malformed; names it, and the line.
     """
     texts = {one: _text_of(row) for one, row in _rows(directory / "corpus.jsonl")}
     grades = _grades(directory)

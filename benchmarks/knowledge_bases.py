@@ -1,11 +1,11 @@
-"""Many knowledge bases in one system: what each costs, since each has a collection of its own.
+"""Many knowledge bases in one system: the cost of each, since each has a collection of its own.
 
     python -m benchmarks.knowledge_bases [--short] [--counts 200 2000]
 
-`create`: making them, 20 at once. `activate`: their first memberships, which find no document. `pass`: a pass of the
-reconciler that finds nothing to repair. `join`: from the upload of a document of two chunks that is a member of all to
+`create`: creating them, 20 concurrently. `activate`: their first memberships, which find no document. `pass`: a pass of
+the reconciler without findings. `join`: from the upload of a document of two chunks that is a member of all to
 the end of the last job; `leave`: from its deletion. Jobs run in this process, in 8 slots. Memory and descriptors are
-mongod's, when all are made and filled.
+mongod's, once all are created and filled.
 """
 
 import argparse
@@ -27,14 +27,14 @@ TEXT = "A document that belongs to every knowledge base there is, by its one tag
 
 
 async def seconds(work: Awaitable[object]) -> float:
-    """How long it takes."""
+    """Measure the duration of work."""
     began = perf_counter()
     await work
     return perf_counter() - began
 
 
 async def create(target: Platform, count: int) -> None:
-    """Make so many knowledge bases."""
+    """Create the knowledge bases."""
     for start in range(0, count, AT_ONCE):
         size = min(AT_ONCE, count - start)
         await asyncio.gather(*(target.create_knowledge_base(model=MODEL) for _ in range(size)))
@@ -47,7 +47,7 @@ async def work_off(target: Platform) -> None:
 
 
 async def join(target: Platform) -> str:
-    """Upload a document and see it indexed everywhere; its id."""
+    """Upload a document and wait until it is indexed everywhere; return its id."""
 
     async def content() -> AsyncGenerator[bytes]:
         yield TEXT.encode()
@@ -63,13 +63,13 @@ async def join(target: Platform) -> str:
 
 
 async def leave(target: Platform, document_id: str) -> None:
-    """Delete the document and see everything of it removed."""
+    """Delete the document and wait until its data is removed."""
     await target.services.ingestion.documents.delete(target.organization.id, document_id)
     await work_off(target)
 
 
 async def measure(server: Server, count: int) -> list[str]:
-    """A row of the table."""
+    """Measure a row of the table."""
     mongod = psutil.Process(server.pid)
     async with platform(server, f"knowledge_bases_{count}") as target:
         created = await seconds(create(target, count))
@@ -88,7 +88,7 @@ async def measure(server: Server, count: int) -> list[str]:
 
 
 async def require_everywhere(target: Platform, count: int) -> None:
-    """What was measured is worth nothing unless the document is in all of them."""
+    """Require that the document is in all of them, without which the measurement is worthless."""
     found = await target.services.connection.database["document_index"].count_documents({})
     if found != count:
         raise SystemExit(f"the document is indexed in {found} of {count} knowledge bases")

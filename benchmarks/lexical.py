@@ -1,10 +1,10 @@
-"""Search by words: speed beside tantivy alone, and bm25s, where it is installed. Quality is `benchmarks.retrieval`'s.
+"""Keyword search: speed compared with tantivy alone, and bm25s if installed. `benchmarks.retrieval` measures quality.
 
     python -m benchmarks.lexical [--short] [--chunks 10000 100000] [--queries 200]
 
-`tantivy` has the same texts in one field of its English analyzer, and is asked by the same words. `index` is a view of
-the local index, with ids and ties in order. Both are asked in turns. Chunks have about 120 words of a
-made-up language, half of them English stop words; documents have five chunks. `from MongoDB`: the whole way, from an
+`tantivy` has the same texts in one field of its English analyzer, and the same questions. `index` is a view of
+the local index, with ids and ties in order. Both are asked alternately. Chunks have about 120 words of a
+generated language, half of them English stop words; documents have five chunks. `from MongoDB`: the build, from an
 empty directory; `after a commit`: from the end of a commit that replaces a document to the answer of a search for it.
 """
 
@@ -55,18 +55,18 @@ _SYLLABLES = tuple(consonant + vowel for consonant in "bdfghklmnprstvz" for vowe
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Chunks and questions of a made-up language, the same ones at every run."""
+    """Chunks and questions of a generated language, the same at every run."""
 
     chunks: list[ChunkText]
     questions: list[str]
 
     @property
     def document_ids(self) -> list[str]:
-        """In order."""
+        """The ids of documents, in order."""
         return list(dict.fromkeys(chunk.document_id for chunk in self.chunks))
 
     def selection_of(self, share: float) -> DocumentSet | None:
-        """So large a share of the documents, but at least one; None for all."""
+        """Return a share of the documents, at least one; None for all."""
         ids = self.document_ids
         return (
             None if share >= 1 else DocumentSet(frozenset(random.Random(SEED).sample(ids, int(share * len(ids)) or 1)))
@@ -74,7 +74,7 @@ class Made:
 
 
 def made_up(count: int, questions: int) -> Made:
-    """Words are as frequent as in a language; every second one is a stop word."""
+    """Generate texts with word frequencies of a natural language; every second word is a stop word."""
     source = random.Random(SEED)
     words = ["".join(source.choices(_SYLLABLES, k=source.randint(2, 4))) for _ in range(60_000)]
     weights = list(accumulate(1 / (rank + 3) for rank in range(len(words))))
@@ -101,7 +101,7 @@ def made_up(count: int, questions: int) -> Made:
 
 
 class Raw:
-    """tantivy's own English analyzer, and nothing else."""
+    """tantivy's own English analyzer alone."""
 
     def __init__(self, made: Made, directory: Path) -> None:
         builder = tantivy.SchemaBuilder()
@@ -129,7 +129,7 @@ class Raw:
         )
 
     def search(self, question: str) -> list[int | float | bool | None]:
-        """The numbers of the best chunks."""
+        """Return the numbers of the best chunks."""
         terms = self._analyzer.analyze(question)
         clauses = [
             (tantivy.Occur.Should, tantivy.Query.term_query(self._schema, "text", term, "freq")) for term in terms
@@ -139,7 +139,7 @@ class Raw:
 
 
 def built(made: Made, directory: Path) -> tuple[View, float, float]:
-    """A view of the chunks, the seconds that it took by the wall, and of the processor."""
+    """Return a view of the chunks, and the wall and processor seconds of building it."""
     index = WordIndex.created(directory)
     begin, begin_processor = perf_counter(), process_time()
     languages: dict[str, str] = {}
@@ -152,7 +152,7 @@ def built(made: Made, directory: Path) -> tuple[View, float, float]:
 
 
 def measure_size(made: Made, root: Path) -> tuple[list[str], list[list[str]]]:
-    """What building takes, and what searching takes by filter; n = every question once."""
+    """Measure building, and searching by filter; n = every question once."""
     directories = [root / name for name in ("raw", "index")]
     for directory in directories:
         directory.mkdir()
@@ -180,7 +180,7 @@ def measure_size(made: Made, root: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def measure_identical(count: int) -> str:
-    """Milliseconds to find one document among so many chunks that say the same."""
+    """Measure the milliseconds to find one document among chunks with equal texts."""
     chunks = [ChunkText(f"{number:024x}", f"{number:024x}", 0, 1, 1, "the same sentence") for number in range(count)]
     view, _, _ = built(Made(chunks, []), Path(tempfile.mkdtemp()))
     wanted = f"{count // 2:024x}"
@@ -194,7 +194,7 @@ def measure_identical(count: int) -> str:
 
 
 def measure_bm25s(made: Made) -> list[str] | None:
-    """bm25s with its own tokenizer and numba off; None where it is not installed."""
+    """Measure bm25s with its own tokenizer, without numba; return None if it is not installed."""
     if importlib.util.find_spec("bm25s") is None:
         return None
     import bm25s  # type: ignore[import-not-found]  # no dependency of ours
@@ -212,7 +212,7 @@ def measure_bm25s(made: Made) -> list[str] | None:
 
 
 class Stored:
-    """A knowledge base in MongoDB that has texts and nothing else."""
+    """A knowledge base in MongoDB with texts alone."""
 
     def __init__(self, connection: MongoConnection, knowledge_base: KnowledgeBase) -> None:
         self._connection = connection
@@ -223,7 +223,7 @@ class Stored:
 
     @classmethod
     async def created(cls, connection: MongoConnection) -> "Stored":
-        """An empty one."""
+        """Create an empty one."""
         now, kb_id = clock.now(), new_id()
         knowledge_base = KnowledgeBase(
             id=kb_id,
@@ -251,13 +251,13 @@ class Stored:
         return stored
 
     async def epoch(self) -> Epoch:
-        """The present one."""
+        """Return the present epoch."""
         epoch = await self._epochs.read(self.knowledge_base.id)
         assert epoch is not None
         return epoch
 
     async def put(self, document_id: str, texts: Sequence[str]) -> None:
-        """Stage and commit a document's chunks, in place of those before."""
+        """Stage and commit a document's chunks, replacing the former ones."""
         kb, now, generation_id = self.knowledge_base, clock.now(), new_id()
         owner = VectorOwner(kb.organization_id, kb.id, kb.vectors_uuid, document_id, generation_id, {}, now)
         rows = [
@@ -285,7 +285,7 @@ class Stored:
 
 
 async def measure_whole_way(server: Server, made: Made, commits: int) -> list[str]:
-    """Building from MongoDB, a restart, and how soon a commit is found."""
+    """Measure building from MongoDB, a restart, and the delay until a commit is found."""
     async with platform(server, "lexical") as target:
         connection = target.services.connection
         stored = await Stored.created(connection)
@@ -356,7 +356,7 @@ async def run(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """See the module."""
+    """Run the benchmark; see the module."""
     parser = report.arguments((__doc__ or "").splitlines()[0], repeats=1)
     parser.add_argument("--chunks", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--queries", type=int, default=200)

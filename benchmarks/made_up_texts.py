@@ -1,4 +1,4 @@
-"""Texts of words whose frequencies fall off as in natural language, many at once: only numpy is needed."""
+"""Generated texts with word frequencies of natural language, many at once, with numpy alone."""
 
 from collections.abc import Iterator
 
@@ -11,17 +11,17 @@ BATCH = 2000
 
 
 def vocabulary(seed: int = 20_261_128) -> list[str]:
-    """Words of one to four syllables, most frequent first; some come twice, as homonyms."""
+    """Return words of one to four syllables, most frequent first; some repeat, as homonyms."""
     random = np.random.default_rng(seed)
     lengths = random.integers(2, 5, size=VOCABULARY)
     return ["".join(random.choice(_SYLLABLES, size=length)) for length in lengths]
 
 
 def texts(count: int, *, seed: int = 3) -> Iterator[str]:
-    """So many texts of about 1,000 characters, the same ones at every run."""
+    """Yield texts of about 1,000 characters, the same at every run."""
     words = np.asarray(vocabulary(), dtype=object)
     random = np.random.default_rng(seed)
-    shares = 1 / np.arange(2.7, VOCABULARY + 2.7)  # Zipf's law as Mandelbrot mended it
+    shares = 1 / np.arange(2.7, VOCABULARY + 2.7)  # Zipf's law with Mandelbrot's correction
     edges = np.cumsum(shares / shares.sum())
     for first in range(0, count, BATCH):
         size = min(BATCH, count - first)
@@ -31,7 +31,7 @@ def texts(count: int, *, seed: int = 3) -> Iterator[str]:
 
 
 def questions(source: list[str], count: int, *, seed: int = 5) -> list[str]:
-    """Eight words from one text each."""
+    """Return questions of eight words from one text each."""
     random = np.random.default_rng(seed)
     asked: list[str] = []
     for _ in range(count):

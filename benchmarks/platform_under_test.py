@@ -1,4 +1,4 @@
-"""A platform of one process on a mongod of its own, in a temporary directory that is removed afterwards."""
+"""A platform of one process on its own mongod, in a temporary directory that is removed afterwards."""
 
 import asyncio
 import contextlib
@@ -56,7 +56,7 @@ class Platform:
     async def create_knowledge_base(
         self, *, model: str, chunk_size: int = 256, chunk_overlap: int = 0
     ) -> KnowledgeBase:
-        """A knowledge base of everything that has the tag."""
+        """Create a knowledge base of all documents with the tag."""
         wanted = NewKnowledgeBase(
             name="Benchmark",
             description="",
@@ -72,7 +72,7 @@ class Platform:
     async def knowledge_base_named(
         self, name: str, tag: Tag, *, model: str | None, chunk_size: int, chunk_overlap: int
     ) -> KnowledgeBase:
-        """That of this name, made where there is none; `model` None: the default one."""
+        """Return the knowledge base of this name, created if missing; `model` None: the default one."""
         found, _ = await self.services.ingestion.knowledge_bases.page(
             self.organization.id, skip=0, limit=100, name_search=name
         )
@@ -92,7 +92,7 @@ class Platform:
         return await self.services.ingestion.knowledge_bases.create(self.organization, wanted)
 
     async def until_idle(self) -> None:
-        """Wait until no job is left; a dead one ends the benchmark."""
+        """Wait until no job is left; a failed job ends the benchmark."""
         while counts := await self.services.repositories.jobs.counts():
             if any(state == "dead" for _, state in counts):
                 raise SystemExit(f"a job has failed: {counts}; nothing that was measured counts")
@@ -100,7 +100,7 @@ class Platform:
 
 
 async def tag_named(services: Services, organization: Organization, name: str) -> Tag:
-    """The organization's tag of this name, made where there is none."""
+    """Return the organization's tag of this name, created if missing."""
     found, _ = await services.ingestion.tags.page(
         organization.id, skip=0, limit=100, name_search=name, descending=False
     )
@@ -112,7 +112,7 @@ async def tag_named(services: Services, organization: Organization, name: str) -
 
 @asynccontextmanager
 async def running_server(kept: Path | None = None) -> AsyncGenerator[Server]:
-    """The embedded mongod with its default limits; `kept`: a directory whose data stay, and are there again."""
+    """Run the embedded mongod with its default limits; `kept`: a directory whose data is reused."""
     logs.configure(as_json=False, level="WARNING", process="benchmark")
     passing = tempfile.TemporaryDirectory(prefix="analytiq-benchmark-")
     with passing as directory, DataDirectory.claim(kept or Path(directory)) as claimed:
@@ -136,10 +136,10 @@ async def platform(
     is_limited: bool = True,
     is_kept: bool = False,
 ) -> AsyncGenerator[Platform]:
-    """The library in this process on a database of the server.
+    """Build the library in this process on a database of the server.
 
-    `is_kept`: the database stays, and is taken up where it is there already; else it is dropped afterwards.
-    `is_limited`: whether the usual rate limits hold. `most_results`: of one search.
+    `is_kept`: keep the database, and reuse an existing one; otherwise drop it afterwards.
+    `is_limited`: whether the usual rate limits apply. `most_results`: of one search.
     """
     search = SearchSettings(load_wait_seconds=600.0)
     if most_results is not None:
@@ -171,7 +171,7 @@ async def platform(
 
 @asynccontextmanager
 async def working(services: Services, *, slots: int | None = None) -> AsyncGenerator[None]:
-    """Within the block a worker runs in this process, as `python -m workers` runs it, by default with as many slots."""
+    """Run a worker in this process within the block, as `python -m workers` does, by default with as many slots."""
     runner = services.jobs.new_runner()
     if slots is not None:
         runner.resize(slots)

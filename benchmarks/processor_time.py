@@ -1,6 +1,6 @@
-"""Processor time of everything that a benchmark sets to work: it and its children, and mongod.
+"""Processor time of a benchmark's process, its children, and mongod.
 
-Wall time depends on who else uses the machine; processor time hardly does, so it is what ratios are made of.
+Wall time depends on other users of the machine; processor time hardly does, so ratios use it.
 """
 
 import time
@@ -14,14 +14,14 @@ class ProcessorSeconds:
     """Seconds of user and system time."""
 
     client: float
-    """This process."""
+    """Of this process."""
     parsers: float
-    """The fork server and the children in which documents are parsed, those that have ended included."""
+    """Of the fork server and the children that parse documents, including ended ones."""
     database: float
 
     @property
     def total(self) -> float:
-        """All of it."""
+        """The sum of all."""
         return self.client + self.parsers + self.database
 
     def __sub__(self, earlier: "ProcessorSeconds") -> "ProcessorSeconds":
@@ -40,7 +40,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What lies between two moments."""
+    """The difference of two moments."""
 
     wall_seconds: float
     processor: ProcessorSeconds
@@ -62,7 +62,7 @@ class ProcessorClock:
             try:
                 times = child.cpu_times()
             except psutil.NoSuchProcess:
-                continue  # what it used is in its parent's count of ended children
+                continue  # its time is in its parent's count of ended children
             parsers += times.user + times.system + times.children_user + times.children_system
         processor = ProcessorSeconds(time.process_time(), parsers, _nanosecond_clock(self._database_pid))
         return Moment(time.perf_counter(), processor)
@@ -74,5 +74,5 @@ class ProcessorClock:
 
 
 def _nanosecond_clock(pid: int) -> float:
-    """Another process's processor time: /proc counts in steps of 10 ms, its clock (clock_getcpuclockid(3)) does not."""
+    """Return another process's processor time by its clock (clock_getcpuclockid(3)): /proc counts in steps of 10 ms."""
     return time.clock_gettime((~pid << 3) | 2)

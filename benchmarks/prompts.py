@@ -1,10 +1,10 @@
-"""What a prompt's run costs beside its model: two searches and an answer, and the plain calls that it makes.
+"""The overhead of a prompt's run over its model calls: two searches and an answer, and the plain calls.
 
     python -m benchmarks.prompts [--short]
 
-The model is a fake on this machine that answers at once (tests/fakes/chat_server.py), so that all of the time is ours:
-`run` is from a worker's beginning to the commit of the result; `calls` is three calls of the same messages through the
-same service, `searches` two searches of the same questions, both without a run around them.
+The model is a fake on this machine that answers at once (tests/fakes/chat_server.py), so that all of the time is the
+platform's: `run` is from a worker's beginning to the commit of the result; `calls` is three calls of the same messages
+through the same service, `searches` two searches of the same questions, both without a run around them.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ from benchmarks.platform_under_test import Platform, platform, running_server
 from tests.fakes.chat_server import Call, ChatServer, Say
 
 MODEL = "gpt-4o-mini"
-"""One that may be asked with the platform's key; it is the fake that answers."""
+"""A model name allowed with the platform's key; the fake answers."""
 QUESTIONS = ("When is payment due?", "What is the late fee?")
 TEXT = "Invoice 7: 120 EUR for services in May. " * 50
 
 
 async def make_runs(running: Platform, chat: ChatServer, count: int) -> list[PromptRun]:
-    """So many runs, one after the other, each by the runner of this process."""
+    """Run prompts one after another, each by the runner of this process."""
     services, organization = running.services, running.organization
     kb = await running.create_knowledge_base(model="local/all-minilm-l6-v2")
     await services.jobs.new_runner().run_until_idle()
@@ -52,7 +52,7 @@ async def make_runs(running: Platform, chat: ChatServer, count: int) -> list[Pro
 
 
 async def make_calls(running: Platform, run: PromptRun, count: int) -> list[float]:
-    """Seconds of a run's three calls, made plainly."""
+    """Measure the seconds of a run's three calls, made directly."""
     first = opening(PromptConfiguration(text="When is it due?"), TEXT, name=None, cut_after=None, boundary=run.id)
     conversations = [messages_of(first, run.steps[:end]) for end in (0, 2, 4)]
     purpose = Purpose(LlmOperation.PROMPT)
@@ -68,7 +68,7 @@ async def make_calls(running: Platform, run: PromptRun, count: int) -> list[floa
 
 
 async def make_searches(running: Platform, run: PromptRun, count: int) -> list[float]:
-    """Seconds of a run's two searches, made plainly."""
+    """Measure the seconds of a run's two searches, made directly."""
     prompt = await running.services.assistants.prompts.get(running.organization.id, run.prompt_id)
     seconds: list[float] = []
     for _ in range(count):
@@ -82,7 +82,7 @@ async def make_searches(running: Platform, run: PromptRun, count: int) -> list[f
 
 
 async def measure(running: Platform, chat: ChatServer, *, count: int) -> list[str]:
-    """The only line."""
+    """Measure the only row."""
     key = SecretStr(chat.api_key)
     await running.services.inference.credentials.store_platform_defaults({"openai": (key, chat.url)})
     runs = await make_runs(running, chat, count)

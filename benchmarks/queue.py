@@ -1,11 +1,11 @@
-"""The queue and the commits: how they bear many workers, many jobs, and load.
+"""The queue and the commits, with many workers, many jobs, and load.
 
     python -m benchmarks.queue [--short]
 
 `commits` counts commits a second of staged documents of two chunks, by workers (slots of one process) on one knowledge
-base and spread over 16; beside them `deletion` is the latency of deleting a document that is in 20 knowledge bases;
+base and spread over 16; meanwhile `deletion` is the latency of deleting a document that is in 20 knowledge bases;
 then the same from several processes at once.
-`claims` is the latency of claiming one job by the number of waiting ones, which lie in up to 2,000 lanes.
+`claims` is the latency of claiming one job by the number of waiting ones, in up to 2,000 partitions.
 `latency` is the time from an upload's call to the first search that finds it, on an idle system and behind a queue of
 documents of another knowledge base.
 """
@@ -36,7 +36,7 @@ POLL_SECONDS = 0.005
 
 
 async def measure_commits(server: Server, *, documents: int) -> list[list[str]]:
-    """Commits a second and the latency of a deletion beside them."""
+    """Measure commits a second, and the latency of concurrent deletions."""
     rows: list[list[str]] = []
     for knowledge_bases in (1, 16):
         for workers in (1, 4, 16):
@@ -61,7 +61,7 @@ async def measure_commits(server: Server, *, documents: int) -> list[list[str]]:
 
 
 async def in_every(target: Platform, bases: Sequence[KnowledgeBase], *, count: int) -> list[Document]:
-    """Documents that are indexed in each of the knowledge bases."""
+    """Create documents that are indexed in each of the knowledge bases."""
     matrix = random_vectors(CHUNKS, DIMENSIONS, seed=2)
     found: list[Document] = []
     for _ in range(count):
@@ -75,7 +75,7 @@ async def in_every(target: Platform, bases: Sequence[KnowledgeBase], *, count: i
 
 
 async def delete_slowly(target: Platform, doomed: list[Document], beside: "asyncio.Task[Any]") -> list[float]:
-    """Delete one document after the other while something else goes on; seconds of each call."""
+    """Delete one document after another during other work; return the seconds of each call."""
     seconds: list[float] = []
     for document in doomed:
         began = perf_counter()
@@ -86,7 +86,7 @@ async def delete_slowly(target: Platform, doomed: list[Document], beside: "async
 
 
 async def measure_claims(server: Server, sizes: Sequence[int]) -> list[list[str]]:
-    """The latency of a claim by the number of waiting jobs."""
+    """Measure the latency of a claim by the number of waiting jobs."""
     rows: list[list[str]] = []
     for size in sizes:
         async with platform(server, f"claims_{size}") as target:
@@ -109,7 +109,7 @@ async def measure_claims(server: Server, sizes: Sequence[int]) -> list[list[str]
 
 
 async def fill(target: Platform, size: int, lanes: int) -> None:
-    """Waiting jobs, written as they would be found."""
+    """Insert waiting jobs."""
     collection = target.services.connection.database["jobs"]
     now = clock.now()
     for first in range(0, size, INSERT_SIZE):
@@ -136,7 +136,7 @@ async def fill(target: Platform, size: int, lanes: int) -> None:
 
 
 async def claim_many(jobs: JobRepository, lanes: Sequence[str | None]) -> list[float]:
-    """Claim a job of each lane; seconds of each claim."""
+    """Claim a job of each partition; return the seconds of each claim."""
     seconds: list[float] = []
     for lane in lanes:
         began = perf_counter()
@@ -148,12 +148,12 @@ async def claim_many(jobs: JobRepository, lanes: Sequence[str | None]) -> list[f
 
 
 async def once(content: bytes) -> AsyncGenerator[bytes]:
-    """A file in one block."""
+    """Yield a file in one block."""
     yield content
 
 
 async def upload(target: Platform, name: str, text: str, tag_id: str) -> str:
-    """Upload one document; its id."""
+    """Upload one document; return its id."""
     staged_file = await target.services.ingestion.uploads.stage(
         target.organization.id, document_name=name, content_type="text/plain", source=once(text.encode())
     )
@@ -164,7 +164,7 @@ async def upload(target: Platform, name: str, text: str, tag_id: str) -> str:
 
 
 async def seconds_until_found(target: Platform, base: KnowledgeBase, tag_id: str, number: int) -> float:
-    """From the call of an upload to the first search that finds the document."""
+    """Measure the seconds from the call of an upload to the first search that finds the document."""
     began = perf_counter()
     document_id = await upload(target, f"one-{number}.txt", f"The unique word is w{number}.", tag_id)
     while True:
@@ -176,7 +176,7 @@ async def seconds_until_found(target: Platform, base: KnowledgeBase, tag_id: str
 
 
 async def measure_latency(server: Server, *, backlog: int, count: int) -> list[list[str]]:
-    """Latency of one small document on an idle system and behind a backlog of another knowledge base."""
+    """Measure the latency of one small document on an idle system and behind a backlog of another knowledge base."""
     rows: list[list[str]] = []
     async with platform(server, "latency") as target:
         services, organization = target.services, target.organization
@@ -203,7 +203,7 @@ async def measure_latency(server: Server, *, backlog: int, count: int) -> list[l
 
 
 async def measure_processes(server: Server, *, documents: int) -> list[list[str]]:
-    """Commits a second of several processes at once, each with four tasks."""
+    """Measure the commits a second of several processes, each with four tasks."""
     rows: list[list[str]] = []
     for knowledge_bases in (1, 16):
         for processes in (1, 2, 4):

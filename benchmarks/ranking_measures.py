@@ -1,14 +1,14 @@
-"""How good a ranked list is, by judgements: pure."""
+"""Quality measures of a ranked list, by relevance judgements. Pure."""
 
 import math
 from collections.abc import Mapping, Sequence
 
 
 def ndcg_at(depth: int, ranking: Sequence[str], grades: Mapping[str, float]) -> float:
-    """Normalised discounted cumulative gain of the first `depth`, from 0 to 1 (Järvelin and Kekäläinen 2002).
+    """Return the normalised discounted cumulative gain of the first `depth`, 0 to 1 (Järvelin and Kekäläinen 2002).
 
-    A document's gain is its grade, divided by log2(place + 1); the whole by what the best order would give. Documents
-    without a grade, or with one of 0 or less, gain nothing; where nothing has a gain the measure is 0.
+    A document's gain is its grade, divided by log2(rank + 1); the sum is divided by that of the best order. Documents
+    without a grade, or with one of 0 or less, have no gain; if there is none, the measure is 0.
     """
     gains = [max(0.0, grades.get(document, 0.0)) for document in dict.fromkeys(ranking)]
     ideal = sorted((grade for grade in grades.values() if grade > 0.0), reverse=True)
@@ -17,7 +17,7 @@ def ndcg_at(depth: int, ranking: Sequence[str], grades: Mapping[str, float]) -> 
 
 
 def recall_at(depth: int, ranking: Sequence[str], grades: Mapping[str, float]) -> float:
-    """The share of the relevant documents (grade above 0) that are among the first `depth`, from 0 to 1."""
+    """Return the share of the relevant documents (grade above 0) among the first `depth`, from 0 to 1."""
     relevant = {document for document, grade in grades.items() if grade > 0.0}
     found = relevant & set(list(dict.fromkeys(ranking))[:depth])
     return len(found) / len(relevant) if relevant else 0.0

@@ -1,9 +1,9 @@
-"""What a rate limit costs a call to a provider: one update of one row, beside the plainest update there is.
+"""The cost of a rate limit for a call to a provider: one update of one row, compared with a minimal update.
 
     python -m benchmarks.rate_limits [--short]
 
-`take` is the latency of `RateLimits.take_call` that has not to wait; `$inc` raises a number in a row in the same way,
-so it is what a trip to the database costs anyway. All callers of a line are after the same row: the worst case.
+`take` is the latency of `RateLimits.take_call` without a wait; `$inc` increments a number in a row in the same way,
+and shows the cost of a round trip to the database. All callers of a row share one limit: the worst case.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ NO_WAIT = RateLimitSettings(requests_per_minute=1_000_000_000, tokens_per_minute
 
 
 async def latencies(call: Callable[[], Awaitable[object]], *, callers: int, calls: int) -> list[float]:
-    """Seconds of each call, made by so many callers at once."""
+    """Return the seconds of each call, with the given number of concurrent callers."""
     seconds: list[float] = []
 
     async def caller() -> None:
@@ -42,7 +42,7 @@ async def latencies(call: Callable[[], Awaitable[object]], *, callers: int, call
 
 
 async def measure(uri: SecretStr, *, calls: int) -> list[list[str]]:
-    """A line for each number of callers."""
+    """Measure a row for each number of callers."""
     connection = await connect(uri, "rate_limits")
     counters = connection.database["counters"].with_options(write_concern=WriteConcern(w=1))
     limits = RateLimits(RateLimitRepository(connection), NO_WAIT)

@@ -1,12 +1,12 @@
-"""A pass of the reconciler over many documents, with nothing to find and with 1 % of them damaged.
+"""A pass of the reconciler over many documents, healthy ones and with 1 % of them damaged.
 
     python -m benchmarks.reconcile [--short] [--documents N] [--quick]
 
-Documents are rows made directly: each has a file of one chunk, a text, an index entry, a generation and two vectors in
-one knowledge base. `quick` and `full` are dry passes; `damaged` takes half a percent of the entries away and lets as
-many be of another text, and `repair` is the pass that asks for the jobs. `per document` is the quick pass's time
-divided by their number, `processor` how much of the full pass this process computed, and `memory` how much the process
-grew over the passes: it holds a batch at a time. With `--quick` no full passes are made.
+Documents are rows inserted directly: each has a file of one chunk, a text, an index entry, a generation and two vectors
+in one knowledge base. `quick` and `full` are dry passes; `damaged` removes half a percent of the entries and gives as
+many another text, and `repair` is the pass that requests the jobs. `per document` is the quick pass's time
+divided by their number, `processor` the share of the full pass that this process computed, and `memory` the growth of
+the process over the passes: it holds a batch at a time. With `--quick` there are no full passes.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from benchmarks.hash_embedder import MODEL, HashEmbedder, every_model_is
 from benchmarks.platform_under_test import Platform, Server, platform, running_server
 
 DIMENSIONS = 8
-"""Passes read no embedding; what they weigh does not count."""
+"""Passes read no embedding, so its size does not matter."""
 CHUNKS = 2
 INSERT_SIZE = 5000
 MEBIBYTE = 2**20
@@ -40,7 +40,7 @@ Rows = dict[str, list[dict[str, Any]]]
 
 
 def rows_of(target: Platform, base: KnowledgeBase, number: int) -> Rows:
-    """Everything of one document that is indexed."""
+    """Return all rows of one indexed document."""
     document_id, file_id, text_id, generation_id = (ObjectId() for _ in range(4))
     long_ago = clock.now() - timedelta(days=2)
     organization_id, text_hash = target.organization.id, f"{number:064x}"
@@ -91,7 +91,7 @@ def rows_of(target: Platform, base: KnowledgeBase, number: int) -> Rows:
 
 
 async def fill(target: Platform, base: KnowledgeBase, documents: int) -> None:
-    """So many documents, all indexed."""
+    """Insert indexed documents."""
     database = target.services.connection.database
     for first in range(0, documents, INSERT_SIZE):
         batches: Rows = {}
@@ -105,7 +105,7 @@ async def fill(target: Platform, base: KnowledgeBase, documents: int) -> None:
 
 
 async def damage(target: Platform, documents: int) -> None:
-    """Take every 200th entry away, and let the one after it be of another text."""
+    """Remove every 200th entry, and give the next one another text."""
     database = target.services.connection.database
     cursor = database["docs"].find({}, {"_id": 1}).sort("_id", 1)
     ids = [str(row["_id"]) async for row in cursor]
@@ -120,14 +120,14 @@ async def damage(target: Platform, documents: int) -> None:
 
 
 async def timed(target: Platform, *, depth: Depth, is_dry: bool) -> tuple[float, Report]:
-    """Seconds of a pass, and what it found."""
+    """Run a pass; return its seconds and its report."""
     began = perf_counter()
     found = await target.services.operations.reconciler.run_pass(depth=depth, is_dry=is_dry)
     return perf_counter() - began, found
 
 
 async def measure(server: Server, documents: int, repeats: int, *, with_full: bool) -> list[str]:
-    """One line of the table."""
+    """Measure a row of the table."""
     process = psutil.Process(os.getpid())
     async with platform(server, f"reconcile_{documents}") as target:
         base = await target.create_knowledge_base(model=MODEL)

@@ -1,4 +1,4 @@
-"""What a benchmark prints: the machine, the versions, and a table whose cells are medians."""
+"""The output of a benchmark: the machine, the versions, and a table of medians."""
 
 import argparse
 import os
@@ -16,7 +16,7 @@ GIBIBYTE = 1024**3
 
 
 def print_heading(title: str, *, mongod: Sequence[int] | None = None) -> None:
-    """Say what is measured, on what, and how busy the machine is at the moment."""
+    """Print the subject, the machine, and its present load."""
     packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     server = f"; mongod {'.'.join(map(str, mongod))}" if mongod else ""
     memory = psutil.virtual_memory().total / GIBIBYTE
@@ -27,7 +27,7 @@ def print_heading(title: str, *, mongod: Sequence[int] | None = None) -> None:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A Markdown table with aligned columns, so that it can go into the documentation as it is."""
+    """Print a Markdown table with aligned columns, ready for the documentation."""
     widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
     lines = [header, ["-" * width for width in widths], *rows]
     for line in lines:
@@ -36,18 +36,18 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def median(values: Sequence[float]) -> float:
-    """The median; of an even count the mean of the two in the middle."""
+    """Return the median; of an even count, the mean of the two in the middle."""
     return statistics.median(values)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least `share` of the values do not exceed."""
+    """Return the smallest value that at least `share` of the values do not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, max(0, -int(-share * len(ordered) // 1) - 1))]
 
 
 def arguments(description: str, *, repeats: int) -> argparse.ArgumentParser:
-    """The options that every benchmark has."""
+    """Return the parser with the options of every benchmark."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--short", action="store_true", help="a smaller run, for a first impression")
     parser.add_argument("--repeats", type=int, default=repeats, help="runs; cells are their medians")

@@ -1,4 +1,4 @@
-"""Retrieval quality: nDCG@10 and recall@100 by mode, of collections with judgements.
+"""Retrieval quality: nDCG@10 and recall@100 by mode, of collections with relevance judgements.
 
     make eval-retrieval COLLECTIONS=DIRECTORY [EVALUATION_ARGUMENTS="--collection scifact --questions 100"]
     python -m benchmarks.retrieval DIRECTORY [--collection NAME …] [--questions N] [--documents N] [--half 0]
@@ -6,8 +6,8 @@
 
 The whole platform answers: an embedded mongod, each document of a collection uploaded as one text file, extracted,
 chunked by the default chunker and embedded by the default model in real jobs, and every question put to the search
-service. Documents are ranked by their best passage. `DIRECTORY` holds collections (`benchmarks.judged_collection` says
-how they are laid out) or is one. With `--keep`, data stays, and the next run embeds nothing again.
+service. Documents are ranked by their best passage. `DIRECTORY` contains collections (`benchmarks.judged_collection`
+describes their layout) or is one. With `--keep`, the data stays, and the next run embeds nothing again.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from benchmarks.ranking_measures import ndcg_at, recall_at
 NDCG_DEPTH = 10
 RECALL_DEPTH = 100
 PASSAGES = 150
-"""Asked for at once; where they are of fewer than 100 documents, more are asked for."""
+"""Passages requested at once; if they come from fewer than 100 documents, more are requested."""
 MOST_PASSAGES = 1000
 AT_ONCE = 4
 PROGRESS_SECONDS = 5.0
@@ -59,7 +59,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Quality:
-    """Of one mode on one collection: one value for each question."""
+    """The results of one mode on one collection: one value for each question."""
 
     ndcg: list[float] = field(default_factory=list[float])
     recall: list[float] = field(default_factory=list[float])
@@ -68,18 +68,18 @@ class Quality:
 
     @property
     def mean_ndcg(self) -> float:
-        """nDCG@10."""
+        """The mean nDCG@10."""
         return math.fsum(self.ndcg) / len(self.ndcg)
 
     @property
     def mean_recall(self) -> float:
-        """recall@100."""
+        """The mean recall@100."""
         return math.fsum(self.recall) / len(self.recall)
 
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """A collection as the platform has it. `ids`: the platform's id of a document → the collection's."""
+    """A collection on the platform. `ids`: the platform's id of a document → the collection's."""
 
     target: Platform
     knowledge_base: KnowledgeBase
@@ -87,7 +87,7 @@ class Indexed:
 
 
 async def ingest(target: Platform, collection: JudgedCollection, *, model: str | None, slots: int) -> Indexed:
-    """Upload every document and wait until all are searchable; what is there already stays."""
+    """Upload every document and wait until all are searchable; keep existing ones."""
     # Kept data may have the same collection with fewer documents, or another model's.
     label = f"{collection.name}, {len(collection.documents)} documents, {model or 'default model'}"
     tag = await tag_named(target.services, target.organization, label)
@@ -152,7 +152,7 @@ async def measure(indexed: Indexed, collection: JudgedCollection, mode: str) -> 
 
 
 async def _ranking(indexed: Indexed, request: SearchRequest, quality: Quality) -> list[str]:
-    """The collection's documents in the order of their best passages, at least 100 where there are so many."""
+    """Return the collection's documents in the order of their best passages, at least 100 if there are as many."""
     documents: dict[str, None] = {}
     services, organization = indexed.target.services, indexed.target.organization
     for skip in range(0, MOST_PASSAGES - PASSAGES + 1, PASSAGES):
@@ -173,14 +173,14 @@ async def _ranking(indexed: Indexed, request: SearchRequest, quality: Quality) -
 
 
 class Progress:
-    """Says on standard error how far something is, every few seconds."""
+    """Prints progress on standard error every few seconds."""
 
     def __init__(self, name: str, total: int) -> None:
         self.name, self.total, self.count = name, total, 0
         self._begin = self._said = perf_counter()
 
     def at(self, count: int) -> None:
-        """So many are done."""
+        """Report the number done."""
         self.count = count
         now = perf_counter()
         if now - self._said >= PROGRESS_SECONDS or (count == self.total and self._said > self._begin):
@@ -190,7 +190,7 @@ class Progress:
 
 
 async def _all(items: Iterable[T], work: Callable[[T], Coroutine[Any, Any, None]], progress: Progress) -> None:
-    """A few at once, as a client with several connections does."""
+    """Run the work a few at a time, as a client with several connections does."""
     remaining = iter(items)
 
     async def lane() -> None:
@@ -202,7 +202,7 @@ async def _all(items: Iterable[T], work: Callable[[T], Coroutine[Any, Any, None]
 
 
 def print_closing(qualities: Mapping[str, Mapping[str, Quality]], modes: Sequence[str]) -> None:
-    """The table by collection and mode, and whether fusing was worth it."""
+    """Print the table by collection and mode, and the gain of fusion."""
     rows = [
         [
             collection,

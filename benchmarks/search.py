@@ -1,9 +1,9 @@
-"""Search latency by size of the knowledge base, unfiltered and filtered, beside a plain product of matrix and query.
+"""Search latency by size of the knowledge base, unfiltered and filtered, compared with a plain matrix product.
 
     python -m benchmarks.search [--short] [--chunks 1000 10000 50000] [--queries N] [--dimensions D]
 
-`product` is numpy's `matrix @ query` and the ten largest, in memory: no product can be faster on exact search.
-`store` is the local vector store alone. `search` is the library's whole call: knowledge base, filter, cached query
+`product` is numpy's `matrix @ query` and the ten largest, in memory: no exact search can be faster.
+`store` is the local vector index alone. `search` is the library's whole call: knowledge base, filter, cached query
 embedding, epoch, store, check against the documents, passages. Its query vectors are in the cache.
 """
 
@@ -33,12 +33,12 @@ CHUNKS_PER_DOCUMENT = 50
 TOP_K = 10
 STORE_BYTES = 4 * 1024**3
 SHARES = {"all": 100, "10 %": 10, "1 %": 1}
-"""Name of a filter → percent of the documents that pass it."""
+"""Name of a filter → percentage of the documents that pass it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """An indexed knowledge base, its vectors in memory, and which documents pass which filter."""
+    """An indexed knowledge base with its vectors in memory, and the documents of each filter."""
 
     target: Platform
     knowledge_base: KnowledgeBase
@@ -48,7 +48,7 @@ class Corpus:
 
 
 async def build(target: Platform, chunks: int, dimensions: int) -> Corpus:
-    """Index made-up documents of 50 chunks each; number n of them is in percentile n % 100."""
+    """Index generated documents of 50 chunks each; number n of them is in percentile n % 100."""
     knowledge_base = await target.create_knowledge_base(model=MODEL)
     swapping = Swapping(target, knowledge_base)
     matrix = random_vectors(chunks, dimensions, seed=3)
@@ -68,7 +68,7 @@ async def build(target: Platform, chunks: int, dimensions: int) -> Corpus:
 
 
 async def measure_load(corpus: Corpus) -> float:
-    """Seconds from nothing to a searchable mirror."""
+    """Measure the seconds to load a searchable replica."""
     epoch = await EpochRepository(corpus.target.services.connection).read(corpus.knowledge_base.id)
     assert epoch is not None
     store = _store(corpus)
@@ -86,7 +86,7 @@ def _store(corpus: Corpus) -> LocalVectorStore:
 
 
 def measure_product(corpus: Corpus, name: str, queries: Sequence[NDArray[np.float32]]) -> list[float]:
-    """Milliseconds of the bare product; a filter's rows are gathered beforehand."""
+    """Measure the milliseconds of the bare product; a filter's rows are gathered beforehand."""
     matrix = corpus.matrix if name == "all" else np.ascontiguousarray(corpus.matrix[corpus.rows[name]])
 
     def nearest(query: NDArray[np.float32]) -> None:
@@ -105,7 +105,7 @@ def _milliseconds(work: Callable[[], None]) -> float:
 
 
 async def measure_store(corpus: Corpus, name: str, queries: Sequence[NDArray[np.float32]]) -> list[float]:
-    """Milliseconds of the local store."""
+    """Measure the milliseconds of the local vector index."""
     epoch = await EpochRepository(corpus.target.services.connection).read(corpus.knowledge_base.id)
     assert epoch is not None
     store = _store(corpus)
@@ -121,7 +121,7 @@ async def measure_store(corpus: Corpus, name: str, queries: Sequence[NDArray[np.
 
 
 async def measure_search(corpus: Corpus, name: str, questions: Sequence[str]) -> list[float]:
-    """Milliseconds of the library's call."""
+    """Measure the milliseconds of the library's call."""
     target = corpus.target
     wanted: Filter = parse_filter({} if name == "all" else {"percentile": {"$lt": SHARES[name]}})
     spent: list[float] = []
@@ -140,7 +140,7 @@ async def measure_search(corpus: Corpus, name: str, questions: Sequence[str]) ->
 
 
 async def measure_size(server: Server, chunks: int, dimensions: int, query_count: int) -> list[list[str]]:
-    """The rows of one size."""
+    """Measure the rows of one size."""
     embedder = HashEmbedder(dimensions)
     questions = [f"What is known about subject {number}?" for number in range(query_count)]
     queries = list(embedder.embed_now(questions))

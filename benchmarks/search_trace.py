@@ -1,4 +1,4 @@
-"""Modules and functions that one search enters: a measure of how far a reader has to follow it.
+"""Modules and functions entered by one search, as a measure of its readability.
 
     python -m benchmarks.search_trace [--functions]
 
@@ -32,7 +32,7 @@ BODY = {"query": "Which whales were seen in the year 1003?", "top_k": 5, "mode":
 
 
 class Tracer:
-    """Records which functions of the project are entered while it is on."""
+    """Records the functions of the project that are entered while it is on."""
 
     def __init__(self) -> None:
         self.is_on = False
@@ -46,7 +46,7 @@ class Tracer:
             self.entered.add(code)
 
     def modules(self) -> Counter[str]:
-        """Module → functions of it that were entered."""
+        """Count the entered functions by module."""
         return Counter(str(Path(code.co_filename).relative_to(ROOT)) for code in self.entered)
 
 
@@ -94,7 +94,7 @@ async def _trace(tracer: Tracer) -> None:
 
 
 def main() -> None:
-    """Trace one search and print what it entered."""
+    """Trace one search and print the functions entered."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     arguments.add_argument("--functions", action="store_true", help="print each function too")
     with_functions = arguments.parse_args().functions

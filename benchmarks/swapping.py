@@ -1,4 +1,4 @@
-"""Measure the steps of a swap one by one, with given vectors: indexing without chunking and embedding."""
+"""The steps of a swap one by one, with given vectors: indexing without chunking and embedding."""
 
 import asyncio
 from collections.abc import Sequence
@@ -29,20 +29,20 @@ from analytiq.storage.transactions import run_in_transaction
 from benchmarks.platform_under_test import Platform
 
 CHUNK_TEXT = "The quick brown fox jumps over the lazy dog and thinks about retrieval. " * 14
-"""About 1,000 characters, as a chunk of 256 tokens has."""
+"""About 1,000 characters, like a chunk of 256 tokens."""
 DIMENSIONS = 64
 CHUNKS = 2
-"""Of a small document, where its commit is what is measured."""
+"""Chunks of a small document, for measuring its commit."""
 
 
 def random_vectors(rows: int, dimensions: int, *, seed: int) -> NDArray[np.float32]:
-    """Vectors of length 1 in random directions."""
+    """Return vectors of length 1 in random directions."""
     vectors = np.random.default_rng(seed).standard_normal((rows, dimensions), dtype=np.float32)
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
 def rows_of(matrix: NDArray[np.float32]) -> list[VectorRow]:
-    """Chunks with these vectors."""
+    """Return chunks with these vectors."""
     return [
         VectorRow(
             chunk_index=index,
@@ -76,7 +76,7 @@ class Swapping:
         self._sweep = Sweep(target.services.repositories, target.services.retrieval.backends)
 
     async def create_document(self, name: str, metadata: dict[str, JsonValue]) -> Document:
-        """A document whose text counts as extracted."""
+        """Create a document whose text counts as extracted."""
         now = clock.now()
         document = Document(
             id=new_id(),
@@ -105,7 +105,7 @@ class Swapping:
         return document
 
     async def claim_sync(self, document: Document) -> RunningJob:
-        """Ask for the document's sync and take it."""
+        """Enqueue the document's sync and claim it."""
         request = sync_request(document.organization_id, self._knowledge_base.id, document.id)
         await self._jobs.enqueue([request])
         return await self._claim(JobKind.SYNC)
@@ -139,17 +139,17 @@ class Swapping:
         return generation
 
     async def commit(self, running: RunningJob, document: Document, generation: Generation) -> None:
-        """Serve the generation instead of the one before; its sweep is enqueued."""
+        """Make the generation current; its predecessor's sweep is enqueued."""
         await self._commit.make_current(running, self._knowledge_base, document, generation)
 
     async def sweep(self) -> None:
-        """Delete the vectors of the generation before."""
+        """Delete the vectors of the former generation."""
         running = await self._claim(JobKind.SWEEP)
         await self._sweep.handle(running)
         await self._jobs.finish(running.job)
 
     async def index(self, name: str, metadata: dict[str, JsonValue], matrix: NDArray[np.float32]) -> Document:
-        """A document with these vectors, searchable."""
+        """Create a searchable document with these vectors."""
         document = await self.create_document(name, metadata)
         running = await self.claim_sync(document)
         generation = await self.stage(running, document, rows_of(matrix))
@@ -167,7 +167,7 @@ Staged = tuple[Swapping, RunningJob, Document, Generation]
 
 
 async def staged(targets: Sequence[Swapping], count: int, *, dimensions: int = DIMENSIONS) -> list[Staged]:
-    """`count` staged documents, spread over the knowledge bases, that only wait for their commit."""
+    """Stage `count` documents, spread over the knowledge bases, that only need their commit."""
     rows = rows_of(random_vectors(CHUNKS, dimensions, seed=1))
     found: list[Staged] = []
     for number in range(count):
@@ -179,7 +179,7 @@ async def staged(targets: Sequence[Swapping], count: int, *, dimensions: int = D
 
 
 async def commit_all(items: list[Staged], workers: int) -> list[float]:
-    """Commit everything with so many workers; seconds of each commit."""
+    """Commit everything with the given number of workers; return the seconds of each commit."""
     waiting = list(reversed(items))
     seconds: list[float] = []
 

@@ -1,4 +1,4 @@
-"""An organization of a size that few have: rows as the platform writes them, put directly into the database."""
+"""Rows of an exceptionally large organization, written directly into the database."""
 
 import random
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ ROWS_AT_ONCE = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Seeded:
-    """What there is to look at: a tag that many documents have."""
+    """The created content: a tag that many documents have."""
 
     tag_id: str
     kb_id: str
@@ -42,7 +42,7 @@ class Seeded:
 
 
 def seed(database: Database[Row], organization_id: str, *, documents: int, knowledge_bases: int) -> Seeded:
-    """Fill an organization that has nothing yet: the same rows at every run, ids and times apart."""
+    """Fill an empty organization: the same rows at every run, except for ids and times."""
     chance = random.Random(7)
     now = clock.now()
     tags = _tags(organization_id, max(50, knowledge_bases // 2), now)
@@ -72,7 +72,7 @@ def seed(database: Database[Row], organization_id: str, *, documents: int, knowl
 
 
 def seeded(database: Database[Row], organization_id: str) -> Seeded:
-    """What an earlier run has put there."""
+    """Return the content of an earlier run."""
     own = {"organization_id": organization_id}
     tag, base, document = (database[name].find_one(own) or {} for name in ("tags", "knowledge_bases", "docs"))
     return Seeded(str(tag["_id"]), str(base["_id"]), str(document["_id"]))
@@ -123,7 +123,7 @@ def _documents(
         suffix, content_type = TYPES[number % len(TYPES)]
         name = f"{SUBJECTS[number % 10]} {chance.choice(PLACES)} {number:06}.{suffix}"
         sha256, state = f"{number:064x}", STATES[chance.randrange(len(STATES))]
-        # Few tags have many documents, most have few: a power law, as one finds it.
+        # Few tags have many documents, most have few: a power law, as usual.
         chosen = {int(len(tags) * chance.random() ** 3) for _ in range(chance.randint(1, 3))}
         at = now - timedelta(seconds=30 * number)
         is_read = state == "extracted"

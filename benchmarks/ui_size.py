@@ -4,9 +4,9 @@
 
 Starts `analytiq up` on a data directory of its own, fills an organization directly in the database, and measures each
 page in Chromium, from the navigation until its rows are shown (a fresh profile each time), and each call of the pages
-by itself. `plan` is the least selective plan of the questions that a call puts to mongod, with how many rows they
+by itself. `plan` is the least selective plan of the queries that a call sends to mongod, with the number of rows
 read. With `--data-dir` the directory stays, and a second run finds the organization there. Needs the built UI
-(`make ui`), Node, and Chromium (`CHROMIUM`). The reconciler is off: it would look for vectors that are not there.
+(`make ui`), Node, and Chromium (`CHROMIUM`). The reconciler is off, since the documents have no vectors.
 """
 
 import argparse
@@ -45,7 +45,7 @@ SIZES_SCRIPT = PAGES_SCRIPT.with_name("route-sizes.mjs")
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The platform, and a caller of the large organization."""
+    """The running platform, and a client of the large organization."""
 
     url: str
     organization_id: str
@@ -56,7 +56,7 @@ class Running:
 
 @contextmanager
 def started(data_dir: Path, **settings: str) -> Generator[subprocess.Popen[bytes]]:
-    """The platform on a data directory, ready; and stop it."""
+    """Run the platform on a data directory; yield once it is ready."""
     data_dir.mkdir(parents=True, exist_ok=True)
     log = data_dir.with_name(f"{data_dir.name}.log")
     with log.open("wb") as output:
@@ -83,7 +83,7 @@ def started(data_dir: Path, **settings: str) -> Generator[subprocess.Popen[bytes
 
 @contextmanager
 def running(data_dir: Path, *, documents: int, knowledge_bases: int) -> Generator[Running]:
-    """Start the platform, fill it if need be, and stop it."""
+    """Start the platform, fill it if necessary, and stop it."""
     with started(data_dir, ANALYTIQ_RECONCILER__IS_ENABLED="false"):
         organization_id, token, is_new = asyncio.run(organization_named(data_dir, NAME))
         uri = address_of_running_database(data_dir).get_secret_value()
@@ -99,7 +99,7 @@ def running(data_dir: Path, *, documents: int, knowledge_bases: int) -> Generato
 
 
 async def organization_named(data_dir: Path, name: str) -> tuple[str, str, bool]:
-    """Its id, a new token, and whether it is new."""
+    """Return the organization's id, a new token, and True if it is new."""
     connection = await connect(address_of_running_database(data_dir), "analytiq")
     try:
         rows = OrganizationRepository(connection)
@@ -113,7 +113,7 @@ async def organization_named(data_dir: Path, name: str) -> tuple[str, str, bool]
 
 
 def pages(there: Seeded, documents: int) -> dict[str, str]:
-    """Name → path of the UI."""
+    """Return the UI's paths by name."""
     last = max(1, documents * 9 // 1000)
     return {
         "documents": "/documents/",
@@ -132,7 +132,7 @@ def pages(there: Seeded, documents: int) -> dict[str, str]:
 
 
 def calls(there: Seeded, documents: int) -> dict[str, str]:
-    """Name → path of the API, as the pages call it."""
+    """Return the API's paths by name, as the pages call them."""
     last = max(1, documents * 9 // 1000)
     return {
         "documents": "/documents?limit=50",
@@ -158,7 +158,7 @@ def calls(there: Seeded, documents: int) -> dict[str, str]:
 
 
 def time_pages(target: Running, documents: int, repeats: int) -> Mapping[str, list[float]]:
-    """Name → milliseconds until rows are shown, at each repeat."""
+    """Measure the milliseconds until rows are shown, by page, at each repeat."""
     order = {
         "url": target.url, "organization_id": target.organization_id, "token": target.token, "repeats": repeats,
         "pages": pages(target.seeded, documents),
@@ -172,7 +172,7 @@ def time_pages(target: Running, documents: int, repeats: int) -> Mapping[str, li
 
 
 def time_calls(target: Running, documents: int, repeats: int) -> list[tuple[str, float, str]]:
-    """Of each call: its name, milliseconds (median), and its plan."""
+    """Measure each call: its name, milliseconds (median), and its plan."""
     headers = {"Authorization": f"Bearer {target.token}"}
     base = f"{target.url}/v0/orgs/{target.organization_id}"
     rows: list[tuple[str, float, str]] = []
@@ -188,7 +188,7 @@ def time_calls(target: Running, documents: int, repeats: int) -> list[tuple[str,
 
 
 def plan_of(database: Database[Row], client: httpx.Client, path: str) -> str:
-    """The plan of the call that reads most rows, and how many; a plan without an index goes before all others."""
+    """Return the plan of the query that reads most rows, and their number; a plan without an index comes first."""
     database.command("profile", 0)
     database.drop_collection("system.profile")
     database.command("profile", 2)
@@ -220,7 +220,7 @@ def measure(target: Running, options: argparse.Namespace) -> None:
 
 
 def main(given: list[str] | None = None) -> None:
-    """Seed, measure, print."""
+    """Fill the organization, measure, and print."""
     parser = report.arguments(__doc__ or "", repeats=5)
     parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--knowledge-bases", type=int, default=1_000)

@@ -28,15 +28,15 @@ class Collection:
     ranks: NDArray[np.float64]
 
     def documents_in(self, name: str) -> NDArray[np.int64]:
-        """The numbers of the documents that pass the filter."""
+        """Return the numbers of the documents that pass the filter."""
         return np.flatnonzero(self.ranks < SHARES[name])
 
     def rows_in(self, name: str) -> NDArray[np.int64]:
-        """The rows that pass the filter."""
+        """Return the rows that pass the filter."""
         return np.flatnonzero(np.repeat(self.ranks < SHARES[name], CHUNKS_PER_DOCUMENT)[: len(self.vectors)])
 
     def nearest(self, name: str) -> list[set[int]]:
-        """The best rows for each question, by reading them all."""
+        """Return the best rows for each question, by an exhaustive scan."""
         rows = self.rows_in(name)
         vectors = self.vectors if len(rows) == len(self.vectors) else self.vectors[rows]
         found: list[set[int]] = []
@@ -48,7 +48,7 @@ class Collection:
 
 
 def made_up(rows: int, dimensions: int, *, questions: int, seed: int = 20_261_128) -> Collection:
-    """The same collection at every run; `rows` is a multiple of 50."""
+    """Generate the same collection at every run; `rows` is a multiple of 50."""
     random = np.random.default_rng(seed)
     spectrum = (1 / np.sqrt(1 + np.arange(dimensions) * 200 / dimensions)).astype(np.float32)
     topics = _noise(random, 200, spectrum)
@@ -70,7 +70,7 @@ def made_up(rows: int, dimensions: int, *, questions: int, seed: int = 20_261_12
 
 
 def recall(found: list[set[int]], wanted: list[set[int]]) -> float:
-    """The share of the wanted rows that were found."""
+    """Return the share of the wanted rows that were found."""
     return sum(len(one & other) for one, other in zip(found, wanted, strict=True)) / sum(map(len, wanted))
 
 

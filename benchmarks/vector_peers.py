@@ -1,11 +1,11 @@
-"""One vector library or store on one collection, in a process and an environment of its own: prints one line of JSON.
+"""One vector library or store on one collection, in its own process and environment: prints one line of JSON.
 
     python -m benchmarks.vector_peers NAME COLLECTION.npz DIRECTORY
 
 Started by `python -m benchmarks.vectors --peers PYTHON`. A peer is a function that builds and returns its search, which
-answers the numbers of the ten nearest rows; `name` is that of a filter. Filters are on a number that each row carries,
-but for the libraries that take a set of rows: there it is made beforehand. A plain product of matrix and question
-runs in the same process, question by question, so that what the machine does meanwhile falls on both.
+returns the numbers of the ten nearest rows; `name` is that of a filter. Filters are on a number in each row,
+except for libraries that take a set of rows, which is built beforehand. A plain product of matrix and question
+runs in the same process, question by question, so that other load on the machine affects both.
 """
 
 import json
@@ -27,7 +27,7 @@ Search = Callable[[Any, str], Sequence[int]]
 
 
 def numpy_product(collection: Collection, directory: Path) -> Search:
-    """Float32, every row, or the gathered rows of a filter."""
+    """Build a scan in float32 of every row, or of the gathered rows of a filter."""
     rows = {name: collection.rows_in(name) for name in SHARES}
 
     def search(question: Any, name: str) -> Sequence[int]:
@@ -39,7 +39,7 @@ def numpy_product(collection: Collection, directory: Path) -> Search:
 
 
 def faiss_index(collection: Collection, directory: Path, *, kind: str) -> Search:
-    """`kind`: of the index factory; filters as bitmaps."""
+    """Build an index of the factory's `kind`; filters as bitmaps."""
     import faiss
 
     faiss.omp_set_num_threads(1)
@@ -71,7 +71,7 @@ def faiss_index(collection: Collection, directory: Path, *, kind: str) -> Search
 
 
 def usearch_graph(collection: Collection, directory: Path) -> Search:
-    """HNSW of float16, without filters."""
+    """Build an HNSW graph of float16, without filters."""
     from usearch.index import Index
 
     dimensions = collection.vectors.shape[1]
@@ -81,7 +81,7 @@ def usearch_graph(collection: Collection, directory: Path) -> Search:
 
 
 def hnswlib_graph(collection: Collection, directory: Path) -> Search:
-    """HNSW of float32; filters as a callable."""
+    """Build an HNSW graph of float32; filters as a callable."""
     import hnswlib
 
     index = hnswlib.Index(space="ip", dim=collection.vectors.shape[1])
@@ -100,7 +100,7 @@ def hnswlib_graph(collection: Collection, directory: Path) -> Search:
 
 
 def chroma(collection: Collection, directory: Path) -> Search:
-    """A persistent client, its defaults, cosine."""
+    """Build a persistent client with its defaults, cosine."""
     import chromadb
 
     client = chromadb.PersistentClient(str(directory), chromadb.Settings(anonymized_telemetry=False))
@@ -123,7 +123,7 @@ def chroma(collection: Collection, directory: Path) -> Search:
 
 
 def lance(collection: Collection, directory: Path, *, has_index: bool) -> Search:
-    """Without a vector index, or with IVF_HNSW_SQ; a scalar index on the filter's column in both."""
+    """Build a table without a vector index, or with IVF_HNSW_SQ; a scalar index on the filter's column in both."""
     import lancedb
     import pyarrow
 
@@ -148,7 +148,7 @@ def lance(collection: Collection, directory: Path, *, has_index: bool) -> Search
 
 
 def qdrant_local(collection: Collection, directory: Path) -> Search:
-    """The local mode, in memory."""
+    """Build a client in local mode, in memory."""
     from qdrant_client import QdrantClient, models
 
     client = QdrantClient(":memory:")

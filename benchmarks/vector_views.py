@@ -1,11 +1,11 @@
-"""The local vector store's reading alone, without MongoDB, event loop and threads: what its thresholds rest on.
+"""The local vector index's search alone, without MongoDB, event loop and threads: the basis of its thresholds.
 
     python -m benchmarks.vector_views [--short] [--chunks 10000 100000] [--queries 100] [--graph]
 
-Processor milliseconds a question, which a busy machine disturbs least. `numpy`: the product of matrix and question and
-the ten largest; a filter's rows are known to it and copied out. `same filter`: its rows are known from the question
-before, as within one search; `new filter`: they are found first. `--graph` builds the HNSW graph and asks it for the
-hundred that a hybrid search wants of each leg.
+Processor milliseconds a question, which other load disturbs least. `numpy`: the product of matrix and question and
+the ten largest; a filter's rows are known and copied out. `same filter`: its rows are known from the previous
+question, as within one search; `new filter`: they are found first. `--graph` builds the HNSW graph and asks it for the
+hundred rows that a hybrid search requests of each retriever.
 """
 
 import argparse
@@ -30,7 +30,7 @@ CANDIDATES = (256, 512, 1024, 2048)
 
 
 def view_of(collection: Collection) -> View:
-    """The collection as a knowledge base that has just been loaded; document number n is n in hexadecimal."""
+    """Return the collection as a knowledge base that has just been loaded; document number n is n in hexadecimal."""
     rows, dimensions = collection.vectors.shape
     matrix = VectorMatrix(dimensions)
     matrix.expect(rows)
@@ -48,7 +48,7 @@ def view_of(collection: Collection) -> View:
 
 
 def spent(work: Callable[[NDArray[np.float32]], object], questions: Sequence[NDArray[np.float32]]) -> float:
-    """Median of the processor milliseconds."""
+    """Return the median of the processor milliseconds."""
     found: list[float] = []
     for question in questions:
         begin = process_time()
@@ -58,7 +58,7 @@ def spent(work: Callable[[NDArray[np.float32]], object], questions: Sequence[NDA
 
 
 def measure_filters(view: View, collection: Collection) -> list[list[str]]:
-    """A row for each filter."""
+    """Measure a row for each filter."""
     rows: list[list[str]] = []
     questions = list(collection.questions)
     for name in SHARES:
@@ -86,7 +86,7 @@ def measure_filters(view: View, collection: Collection) -> list[list[str]]:
 
 
 def measure_graph(view: View, collection: Collection) -> list[list[str]]:
-    """The scan for a hundred rows, then the graph with more and more candidates."""
+    """Measure the scan for a hundred rows, then the graph with more and more candidates."""
     questions = list(collection.questions)
     wanted = [
         [int(row.document_id, 16) * CHUNKS_PER_DOCUMENT + row.chunk_index for row in found]

@@ -1,13 +1,13 @@
-"""The local vector store beside the libraries that it could be made of: latency, throughput, recall, memory, loading.
+"""The local vector index compared with libraries: latency, throughput, recall, memory, loading.
 
     python -m benchmarks.vectors [--short] [--chunks 10000 100000 500000] [--dimensions 384] [--queries 200]
                                  [--peers .venv-benchmarks/bin/python] [--peer-chunks 10000 100000]
 
 `numpy` is the product of matrix and question and the ten largest, in memory; a filter's rows are known beforehand and
-copied out. `store` is the whole call of the local store, the epoch known. Both are asked in turns in one process, so
-that what else the machine does falls on both; the ratio is that of processor time, which a busy machine disturbs less.
-Throughput: eight callers at once. `make bench-peers` makes the environment of the other libraries and stores, which run
-in processes of their own.
+copied out. `store` is the whole call of the local store at a known epoch. Both are asked alternately in one process, so
+that other load affects both; the ratio is that of processor time, which other load disturbs less.
+Throughput: eight concurrent callers. `make bench-peers` makes the environment of the other libraries and stores, which
+run in processes of their own.
 """
 
 import argparse
@@ -52,25 +52,25 @@ MEMORY_BYTES = 16 * 1024**3
 COMMIT_DOCUMENTS = 200
 CALLERS = 8
 _PEER_ROWS_AT_MOST = {"qdrant local": 10_000, "chroma": 100_000}
-"""Above, one run takes more than ten minutes here."""
+"""Above this number, one run takes more than ten minutes here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A knowledge base in MongoDB that has the collection's vectors and nothing else."""
+    """A knowledge base in MongoDB with the collection's vectors alone."""
 
     connection: MongoConnection
     knowledge_base: KnowledgeBase
     document_ids: list[str]
 
     async def epoch(self) -> Epoch:
-        """The present one."""
+        """Return the present epoch."""
         epoch = await EpochRepository(self.connection).read(self.knowledge_base.id)
         assert epoch is not None
         return epoch
 
     def filter_of(self, collection: Collection, name: str) -> ChunkFilter | None:
-        """As search would resolve it."""
+        """Return the filter as search would resolve it."""
         if name == "all":
             return None
         ids = [self.document_ids[int(number)] for number in collection.documents_in(name)]
@@ -147,7 +147,7 @@ def _entry(knowledge_base: KnowledgeBase, document_id: str) -> IndexEntry:
 
 @asynccontextmanager
 async def loaded_store(stored: Stored, root: Path) -> AsyncGenerator[tuple[LocalVectorStore, float]]:
-    """A store that has just mirrored the knowledge base, and the seconds that took; at its end it writes a snapshot."""
+    """Yield a store that has just loaded the knowledge base, and the seconds taken; at the end it writes a snapshot."""
     store = LocalVectorStore(
         VectorRepository(stored.connection),
         memory_bytes=MEMORY_BYTES,
@@ -167,7 +167,7 @@ async def loaded_store(stored: Stored, root: Path) -> AsyncGenerator[tuple[Local
 
 
 async def until_graph_is_built(store: LocalVectorStore, kb_id: str) -> float:
-    """Seconds until there is nothing left to build; 0 where no graph is."""
+    """Return the seconds until all graphs are built; 0 without a graph."""
     begin = perf_counter()
     while chore := store._mirrors[kb_id]._chores.get("graph"):  # noqa: SLF001
         await chore
@@ -176,7 +176,7 @@ async def until_graph_is_built(store: LocalVectorStore, kb_id: str) -> float:
 
 @dataclass(slots=True)
 class Timings:
-    """Milliseconds of one filter, question by question, by the wall and of the processor; what the store found."""
+    """Milliseconds of one filter, question by question, in wall and processor time; the rows found."""
 
     numpy: list[float]
     numpy_processor: list[float]
@@ -186,7 +186,7 @@ class Timings:
 
 
 async def measure_filter(store: LocalVectorStore, stored: Stored, collection: Collection, name: str) -> Timings:
-    """Ask numpy and the store in turns."""
+    """Ask numpy and the store alternately."""
     epoch, wanted, rows = await stored.epoch(), stored.filter_of(collection, name), collection.rows_in(name)
     number_of = {document_id: number for number, document_id in enumerate(stored.document_ids)}
     timings = Timings([], [], [], [], [])
@@ -212,7 +212,7 @@ async def measure_filter(store: LocalVectorStore, stored: Stored, collection: Co
 
 
 async def throughput(store: LocalVectorStore, stored: Stored, collection: Collection, name: str) -> float:
-    """Searches a second with CALLERS callers."""
+    """Measure searches a second with CALLERS callers."""
     epoch, wanted = await stored.epoch(), stored.filter_of(collection, name)
     questions = iter([*collection.questions, *collection.questions])
 
@@ -226,7 +226,7 @@ async def throughput(store: LocalVectorStore, stored: Stored, collection: Collec
 
 
 async def measure_size(server: Server, collection: Collection, root: Path) -> tuple[list[list[str]], list[str]]:
-    """The latency rows of one size, and the row of what holding it takes."""
+    """Measure the latency rows of one size, and the row of its memory."""
     count = f"{len(collection.vectors):,}"
     rows: list[list[str]] = []
     async with platform(server, "vectors") as target:
@@ -252,7 +252,7 @@ async def measure_size(server: Server, collection: Collection, root: Path) -> tu
 
 
 def measure_peers(python: Path, collection: Collection, chosen: Sequence[str]) -> list[list[str]]:
-    """A row for each peer that is installed there."""
+    """Measure a row for each installed peer."""
     rows: list[list[str]] = []
     with tempfile.TemporaryDirectory(prefix="analytiq-peers-") as directory:
         file = Path(directory) / "collection.npz"

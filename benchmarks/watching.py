@@ -1,9 +1,9 @@
-"""What watching organizations costs: many idle connections to `GET /events`, and how soon a change is told.
+"""The cost of watching organizations: many idle connections to `GET /events`, and the delay of a change's event.
 
     python -m benchmarks.watching [--short] [--organizations 10] [--connections 100] [--seconds 60]
 
-`memory` and `CPU` are the API process's, with and without the connections, of which nothing happens on any but one: an
-organization apart, in which a document's tags are changed; `told` is from the call to its event.
+`memory` and `CPU` are the API process's, with and without the connections. Nothing happens on them except in one other
+organization, in which a document's tags are changed; `told` is from the call to its event.
 """
 
 import asyncio
@@ -36,14 +36,14 @@ class Caller:
     token: str
 
     def client(self) -> httpx.AsyncClient:
-        """Calls of the organization."""
+        """Return a client of the organization."""
         headers = {"Authorization": f"Bearer {self.token}"}
         return httpx.AsyncClient(base_url=f"{self.url}/v0/orgs/{self.organization_id}", headers=headers, timeout=60.0)
 
 
 @asynccontextmanager
 async def idle_connections(callers: list[Caller], each: int) -> AsyncGenerator[None]:
-    """So many connections of each, read by nobody but the socket."""
+    """Open idle connections to each, read by the socket alone."""
     opened: list[tuple[asyncio.Task[None], asyncio.StreamWriter]] = []
 
     async def read(reader: asyncio.StreamReader) -> None:
@@ -69,7 +69,7 @@ async def idle_connections(callers: list[Caller], each: int) -> AsyncGenerator[N
 
 
 async def processor_share(process: psutil.Process, seconds: float) -> float:
-    """Of one core, in a while."""
+    """Return the share of one core, over a while."""
     before = process.cpu_times()
     await asyncio.sleep(seconds)
     after = process.cpu_times()
@@ -77,7 +77,7 @@ async def processor_share(process: psutil.Process, seconds: float) -> float:
 
 
 async def told_milliseconds(caller: Caller, repeats: int) -> list[float]:
-    """From a change to its event."""
+    """Measure the milliseconds from a change to its event."""
     taken: list[float] = []
     async with caller.client() as client:
         tag = (await client.post("/tags", json={"name": "told"})).json()["tag_id"]
@@ -111,14 +111,14 @@ async def measure(process: psutil.Process, callers: list[Caller], apart: Caller,
 
 
 async def prepare(data_dir: Path, organizations: int) -> list[Caller]:
-    """Organizations with a token each."""
+    """Create organizations with a token each."""
     url = read_connection(data_dir).url
     made = [await organization_named(data_dir, f"Watched {number}") for number in range(organizations)]
     return [Caller(url, organization_id, token) for organization_id, token, _ in made]
 
 
 def main(given: list[str] | None = None) -> None:
-    """Measure, print."""
+    """Measure and print."""
     parser = report.arguments(__doc__ or "", repeats=1)
     parser.add_argument("--organizations", type=int, default=10)
     parser.add_argument("--connections", type=int, default=100, help="of each")

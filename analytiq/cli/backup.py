@@ -59,9 +59,7 @@ def backup(
         elif to is not None and check is None:
             run_backup(read_settings(), data_dir, to, organization or [], is_whole=is_whole)
         else:
-            raise InvalidInputError(
-                "Say where the archive goes with --to FILE, or which one to check with --check FILE."
-            )
+            raise InvalidInputError("Name the archive to write with --to FILE, or the one to verify with --check FILE.")
 
 
 @app.command()
@@ -149,7 +147,7 @@ def run_restore(
         AnalytiqError: no database is known; the archive is damaged; see `Restore.restore`.
     """
     if replaces and options.is_fresh:
-        raise InvalidInputError("--replace restores instead of what is there, --as-new beside it; choose one.")
+        raise InvalidInputError("--replace and --as-new exclude each other. Choose one.")
     configure_logs(settings, "restore")
 
     async def work(connection: MongoConnection) -> list[Restored]:
@@ -171,7 +169,7 @@ def run_restore(
             return restored
 
     if replaces:
-        # What was erased to make way was erased after the archive was made.
+        # The replaced data was erased after the archive was made.
         options = RestoreOptions(organization_ids=options.organization_ids, name=options.name, allows_erased=True)
     restored = on_database(settings, data_dir, work)
     if is_dry_run:
@@ -262,7 +260,7 @@ async def _chosen(connection: MongoConnection, organization_ids: Sequence[str]) 
     if len(found) > 1:
         listed = "; ".join(f"{item.organization_id} ({item.name})" for item in found[:20])
         raise InvalidInputError(
-            f"There are {len(found)} organizations: say which with --organization, or take --everything. {listed}"
+            f"There are {len(found)} organizations. Choose one with --organization, or use --everything. {listed}"
         )
     return [found[0].organization_id]
 

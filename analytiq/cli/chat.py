@@ -85,7 +85,7 @@ def _answered(client: Client, thread_id: str, question: str) -> bool:
         for event in client.follow_answer(thread_id, answer.message_id):
             if event.name == "tool_call" and event.data["call_id"] != "question":
                 note(f"… searching again: {event.data['arguments']}")
-            # Not by the console: interrupted in the middle of a print, it prints the same again.
+            # Not by the console, which repeats its output if interrupted in the middle of a print.
             sys.stdout.write(event.text)
             sys.stdout.flush()
             ended = event.message or ended

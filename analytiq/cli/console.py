@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from analytiq.errors import AnalytiqError
 
-# No emoji: what is printed is names, ids and passages, of which `1:100:5` would become another text.
+# No emoji: the output has names, ids and passages, in which `1:100:5` would become another text.
 output = Console(highlight=False, soft_wrap=True, emoji=False)
 messages = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 

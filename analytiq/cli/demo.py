@@ -182,7 +182,7 @@ class _Demonstration:
     def say_how_to_go_on(self, data_dir: Path) -> None:
         """Print suggestions for next steps."""
         url = f"{self._connection.url}/v0/orgs/{self._connection.organization_id}"
-        # In a log others would read it.
+        # Other people may read a log.
         token = self._connection.token.get_secret_value() if output.is_terminal else "$ANALYTIQ_TOKEN"
         here = escape(f"--data-dir {shlex.quote(str(data_dir))}")
         command = escape(command_name())
@@ -209,7 +209,7 @@ def _ingest(client: Client) -> tuple[KnowledgeBase, list[DocumentDetail]]:
         answer = client.upload([file], tag_ids=[tag.tag_id], merge=True)
         uploaded = answer.documents[0]
         if uploaded.document_id is None:
-            raise PermanentError(f"{file.name} was not taken: {uploaded.error.detail if uploaded.error else ''}")
+            raise PermanentError(f"{file.name} was refused: {uploaded.error.detail if uploaded.error else ''}")
         ids.append(uploaded.document_id)
         output.print(f"  {OUTCOMES[uploaded.outcome]}  {escape(file.name)}")
     knowledge_base = _knowledge_base(client, tag.tag_id)

@@ -171,7 +171,7 @@ def check_ocr(languages: tuple[str, ...]) -> Finding:
     engine = TesseractEngine(languages, data_dir=None)
     if engine.missing_data is None:
         return Finding(Verdict.GOOD, "OCR", f"language data for {', '.join(engine.languages)}")
-    # A note: everything else works, and each page that needs it says so.
+    # A note: everything else works, and each page that needs OCR reports it.
     return Finding(Verdict.NOTE, "OCR", "pages that are images are not read", engine.missing_data)
 
 

@@ -26,7 +26,7 @@ def ids_of(client: Client, name: str) -> list[str]:
         return exact
     in_folders = [item for item in named if item.document_name.endswith(f"/{name}")]
     if not in_folders:
-        raise NotFoundError(f"No document is called {name!r}.")
+        raise NotFoundError(f"No document is called {name!r}. Check the name.")
     paths = sorted({item.document_name for item in in_folders})
     if len(paths) > 1:
         shown = ", ".join(map(repr, paths[:5])) + (", …" if len(paths) > 5 else "")

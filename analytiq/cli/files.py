@@ -102,7 +102,7 @@ def find_files(paths: Sequence[Path], choice: Choice | None = None, *, folder: s
             raise InvalidInputError(f"{str(path)!r} does not exist.")
     if not found.files and not found.skipped:
         raise InvalidInputError(f"There is no file in {', '.join(repr(str(path)) for path in paths)}.")
-    # A file that is named twice, or below two of the paths, is one file.
+    # A file that is named twice, or below two of the paths, is ingested once.
     found.files = list({file.path.resolve(): file for file in reversed(found.files)}.values())[::-1]
     return found
 
@@ -141,7 +141,7 @@ def _walk(root: Root, choice: Choice, found: Found) -> None:
         else:
             found.skipped.append(Skipped(file, reason))
     if not names:
-        # A directory that is not mounted looks like this: every document would seem to have vanished.
+        # An unmounted directory looks like this: every document would seem to have vanished.
         raise InvalidInputError(f"There is no file in {str(root.directory)!r}. Is it mounted?")
 
 

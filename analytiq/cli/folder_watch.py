@@ -28,9 +28,9 @@ def follow(ingestion: Ingestion, find: Callable[[], Found], ingested: State) -> 
         try:
             found = find()
         except AnalytiqError:
-            continue  # a directory is not there at the moment, or empty: a drive that is not mounted looks so
+            continue  # the directory is missing or empty, like an unmounted drive
         now = state_of(found)
-        # A file that is still being written is left until it rests.
+        # A file that is still being written waits until it is stable.
         is_at_rest, before = now == before, now
         if now == ingested or not is_at_rest:
             continue

@@ -78,4 +78,4 @@ def _size_bytes(file: Path) -> int:
     try:
         return file.stat().st_size
     except OSError:
-        return 0  # it is gone since it was found; its upload says so
+        return 0  # gone since it was found, as its upload reports

@@ -50,7 +50,7 @@ def run_mcp(settings: Settings, data_dir: Path | None, folders: Sequence[Path]) 
     """
     for folder in folders:
         if not folder.is_dir():
-            raise InvalidInputError(f"{str(folder)!r} is not a folder.")
+            raise InvalidInputError(f"{str(folder)!r} is not a folder. Name an existing folder.")
     logs.configure(as_json=settings.log_json, level=settings.log_level, process="mcp")
     asyncio.run(_serve(find_connection(settings, data_dir), [folder.resolve() for folder in folders]))
 

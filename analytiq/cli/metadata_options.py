@@ -18,7 +18,7 @@ def read_metadata(given: Sequence[str]) -> dict[str, JsonValue] | None:
     for item in given:
         key, separator, value = item.partition("=")
         if not separator or not key.strip():
-            raise InvalidInputError(f"--metadata {item!r} is none: write KEY=VALUE, for example year=2024.")
+            raise InvalidInputError(f"--metadata {item!r} is not of the form KEY=VALUE, such as year=2024.")
         if key.strip() in values:
             raise InvalidInputError(f"--metadata gives {key.strip()!r} twice.")
         values[key.strip()] = _value(value)

@@ -186,7 +186,7 @@ def schema_of(file: Path | None) -> dict[str, JsonValue] | None:
     except ValueError as error:
         raise InvalidInputError(f"{file} is not JSON: {error}.") from None
     if not isinstance(schema, dict):
-        raise InvalidInputError(f"{file} holds no JSON object, which a schema is.")
+        raise InvalidInputError(f"{file} does not contain a JSON object. A schema is one.")
     return cast("dict[str, JsonValue]", schema)
 
 

@@ -39,7 +39,7 @@ def reconcile(
     if is_everything:
         with errors_as_sentences():
             if kb is not None:
-                raise InvalidInputError("--everything is not --kb: leave one of them out.")
+                raise InvalidInputError("--everything and --kb exclude each other. Leave one out.")
             is_well = reconcile_everything.run(
                 read_settings(), data_dir, is_full=is_full, is_dry=is_dry, rebuilds_cache=rebuilds_cache, waits=waits
             )

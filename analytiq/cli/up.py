@@ -73,7 +73,7 @@ def run_up(settings: Settings, options: PlatformOptions) -> None:
 async def run_platform(settings: Settings, options: PlatformOptions, serve: Serve[Result]) -> Result | None:
     """Work with a platform, and stop it in order whatever happens; return None if a signal came first."""
     if not settings.debuggable:
-        forbid_memory_reads()  # it makes and holds the passwords of all the others
+        forbid_memory_reads()  # it creates and holds the passwords of all other processes
     keep_files_private()
     logs.configure(as_json=settings.log_json, level="ERROR" if options.keeps_logs else settings.log_level, process="up")
     stopping = asyncio.Event()
@@ -100,7 +100,7 @@ async def _end(task: asyncio.Future[Any]) -> None:
         task.cancel()
         await asyncio.wait((task,), timeout=CANCEL_AGAIN_SECONDS)
     if not task.cancelled():
-        task.exception()  # it has been raised, or is of no interest any more
+        task.exception()  # its error was raised, or no longer matters
 
 
 async def _serve(platform: Platform, _: asyncio.Event) -> None:
@@ -137,7 +137,7 @@ def announce(ready: Ready, *, has_pages: bool) -> None:
         if output.is_terminal:
             output.print(f"Access token:  {access.token.get_secret_value()}")
             output.print("               (new, and shown this once; connection.json in the data directory keeps it)")
-        else:  # a log, which others read and which is kept
+        else:  # a log, which others may read and which is kept
             output.print("Access token:  new; connection.json in the data directory keeps it")
     if not has_pages:
         output.print("Pages:         none: this installation has no management UI. In a checkout, `make ui` builds it.")

@@ -104,7 +104,7 @@ class Client(
         try:
             return self.create_tag(wanted)
         except ProblemError as error:
-            # Somebody else made it a moment ago.
+            # Another client created it a moment ago.
             found = self.find_tag(wanted) if error.status == 409 else None
             if found is None:
                 raise

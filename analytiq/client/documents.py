@@ -255,11 +255,11 @@ class DocumentCalls(Connection):
         settled: dict[str, DocumentDetail] = {}
         pause_seconds = POLL_SECONDS
         while waiting:
-            # The first of those that wait are done first: asking about these alone keeps the cost in proportion.
+            # The first waiting documents finish first: asking about these alone keeps the cost in proportion.
             window = waiting[:WINDOW]
             found = {document.document_id: document for document in self.documents_progress(window)}
             for document_id in window:
-                # One that is gone, or whose id is none, is asked for by itself: its 404 says so.
+                # A missing document, or an invalid id, is requested alone: its 404 names it.
                 document = found.get(document_id) or self.document(document_id)
                 if document.is_settled:
                     settled[document_id] = document

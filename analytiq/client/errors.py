@@ -65,7 +65,7 @@ class UnreachableError(TransientError):
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
             return cls(f"No API answers at {url}: start it with `analytiq up`, or correct the address.")
         if isinstance(error, httpx.UnsupportedProtocol):
-            return cls(f"The address {url!r} is none of an API: it begins with http:// or https://.")
+            return cls(f"{url!r} is not the address of an API, which begins with http:// or https://.")
         return cls(f"The API at {url} did not finish its answer ({type(error).__name__}); call again.")
 
 

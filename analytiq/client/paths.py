@@ -12,5 +12,5 @@ def segment(value: str) -> str:
         InvalidInputError: no path can contain it, such as `.` and `..`, which are removed on the way.
     """
     if value in {"", ".", ".."}:
-        raise InvalidInputError(f"{value!r} is no id.")
+        raise InvalidInputError(f"{value!r} is not an id. Copy the id once more.")
     return quote(value, safe=":", errors="replace")

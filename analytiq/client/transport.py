@@ -81,7 +81,7 @@ class Patience:
         is_allowed = self._waits < MAX_WAITS if self._may_wait_long else False
         if not is_allowed and not (problem.status == 503 and is_in_time):
             return None
-        # With jitter: callers that were turned away together do not come back together.
+        # With jitter, so that callers refused together do not return together.
         return min(problem.retry_after, MAX_RETRY_AFTER_SECONDS) * _jitter()
 
     def _backoff(self) -> float:
@@ -146,7 +146,7 @@ class Transport:
                 return self._content(self._send(method, path, params=wanted, json=json, headers=headers))
             except (ProblemError, UnreachableError) as error:
                 if method == "DELETE" and patience.is_repeated and _is_not_found(error):
-                    return b""  # an attempt before, whose answer was lost, has deleted it
+                    return b""  # an earlier attempt, whose answer was lost, has deleted it
                 patience.wait_or_raise(error)
 
     def send_files(
@@ -219,7 +219,7 @@ class Transport:
 def _not_text(error: UnicodeEncodeError) -> InvalidInputError:
     """Return the error for a name or argument whose bytes are not text, which appear as lone surrogates."""
     around = error.object[max(error.start - 20, 0) : error.end + 20]
-    return InvalidInputError(f"Only text in UTF-8 can be sent, and this is none: {around!a}.")
+    return InvalidInputError(f"Only text in UTF-8 can be sent, which this is not: {around!a}.")
 
 
 def _is_loopback(url: str) -> bool:
@@ -227,7 +227,7 @@ def _is_loopback(url: str) -> bool:
         host = httpx.URL(url).host
     except httpx.InvalidURL as error:
         raise InvalidInputError(
-            f"The address {url!r} is none of an API ({error}); one is http://127.0.0.1:8000."
+            f"{url!r} is not the address of an API ({error}). Use one such as http://127.0.0.1:8000."
         ) from error
     try:
         return ipaddress.ip_address(host).is_loopback

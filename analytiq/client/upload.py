@@ -45,14 +45,14 @@ class CountedFile(io.FileIO):
             InvalidInputError: it is unreadable, or has no known size (a device, a pipe).
         """
         try:
-            # Opened without waiting: opening a pipe that nobody writes to would never return.
+            # Opened without blocking: opening a pipe without a writer would never return.
             super().__init__(str(path), "rb", opener=_open_at_once)
         except OSError as error:
             raise InvalidInputError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
         status = os.fstat(self.fileno())
         if not stat.S_ISREG(status.st_mode):
             self.close()
-            raise InvalidInputError(f"{str(path)!r} is no file: what is uploaded needs a length.")
+            raise InvalidInputError(f"{str(path)!r} is not a regular file: an upload needs a known length.")
         self._path = path
         self._size_bytes = status.st_size
         self._on_bytes = on_bytes

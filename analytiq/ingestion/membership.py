@@ -70,8 +70,8 @@ class Membership:
         In batches by key range: a crash halfway repeats some, which is harmless.
         """
         organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
-        # First of all, since a sync that is running may have read the tags as they were, and make an entry that is
-        # not there yet below: it is asked to run once more.
+        # Request the sync first: a running one may have read the old tags and may create an entry that the query
+        # below misses. It is run once more.
         busy = await self._jobs.documents_being_synced(organization_id, kb_id)
         count = await self._enqueue(organization_id, kb_id, busy, request_id)
         async for members in self._documents.member_ids(organization_id, knowledge_base.tag_ids):

@@ -1,7 +1,7 @@
 """The treatment of prompts when their tag or knowledge base is deleted.
 
-The deletion and the prompts change in one transaction. Whoever makes a prompt writes to the rows that it names, so
-that the two conflict: no prompt comes to name what is gone.
+The deletion and the prompts change in one transaction. A new prompt writes to the rows that it refers to, so
+that the two conflict: no prompt can refer to a deleted row.
 """
 
 from enum import StrEnum
@@ -23,13 +23,13 @@ class OnUse(StrEnum):
 
 
 class PromptUses:
-    """Prompts by what they name."""
+    """Prompts by their references."""
 
     def __init__(self, rows: Repositories) -> None:
         self._prompts = rows.prompts
 
     async def release_tag(self, session: Session, organization_id: str, tag_id: str, on_use: OnUse) -> None:
-        """Take a tag off the prompts that run on it.
+        """Remove a tag from the prompts that run on it.
 
         Raises:
             ConflictError: there are some, and `on_use` is to refuse; names them (code `tag_in_use`).
@@ -40,7 +40,7 @@ class PromptUses:
             await self._prompts.add_version(session, prompt, prompt.configuration.without_tag(tag_id))
 
     async def release_knowledge_base(self, session: Session, organization_id: str, kb_id: str, on_use: OnUse) -> None:
-        """Take a knowledge base off the prompts that search in it.
+        """Remove a knowledge base from the prompts that search in it.
 
         Raises:
             ConflictError: there are some, and `on_use` is to refuse; names them (code `knowledge_base_in_use`).

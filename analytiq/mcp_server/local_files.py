@@ -29,7 +29,7 @@ def read_file(path: str, folders: Sequence[Path]) -> tuple[str, bytes]:
             break
     else:
         known = ", ".join(map(str, folders))
-        raise InvalidInputError.of_field("path", f"{path!r} is no file in the folders that were opened: {known}")
+        raise InvalidInputError.of_field("path", f"{path!r} is not a file in the open folders: {known}")
     if found.stat().st_size > LARGEST_BYTES:
         raise LimitExceededError(
             f"{found.name!r} is larger than {LARGEST_BYTES:,} bytes. Upload it with `analytiq ingest`."

@@ -130,7 +130,7 @@ class Tools:
         answer = UploadAnswer.model_validate_json(await self._api.post("/documents", body))
         uploaded = answer.documents[0]
         if uploaded.document is None:
-            raise InvalidInputError(uploaded.error.detail if uploaded.error else "the file was not taken")
+            raise InvalidInputError(uploaded.error.detail if uploaded.error else "The file was refused.")
         return Uploaded(
             document_id=uploaded.document.document_id,
             document_name=uploaded.document.document_name,
@@ -183,7 +183,7 @@ class Tools:
         except ProblemError as error:
             if error.status != 409:
                 raise
-            # Somebody else made it a moment ago.
+            # Another caller created it a moment ago.
             return _tag_id(await self._tag_names(), wanted)
 
 

@@ -23,7 +23,7 @@ class SettingsError(ValueError):
 
 
 def read_settings() -> Settings:
-    """Read the environment, once; `MONGODB_URI` counts if `ANALYTIQ_MONGO__URI` is not set.
+    """Read the environment once; `MONGODB_URI` applies if `ANALYTIQ_MONGO__URI` is not set.
 
     Raises:
         SettingsError: a variable's value is not valid, or a file of secrets cannot be read.
@@ -70,7 +70,7 @@ def _refuse_unknown_variables() -> None:
 
 
 def read_settings_or_exit(process: str) -> Settings:
-    """Read the environment in a process's main; a wrong setting ends the process with a sentence and status 1."""
+    """Read the environment in a process's main; an invalid setting ends the process with a sentence and status 1."""
     try:
         return read_settings()
     except SettingsError as error:
@@ -95,7 +95,7 @@ def _secrets_of(model: type[BaseModel], prefix: str) -> Iterator[str]:
 
 
 def _read_secret_files() -> None:
-    """Put the content of each file that a `NAME_FILE` names into `NAME`, as container platforms mount secrets.
+    """Put the content of each file named by `NAME_FILE` into `NAME`, as container platforms mount secrets.
 
     Raises:
         SettingsError: the file cannot be read, is empty or large, or both variables are set.

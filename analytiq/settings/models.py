@@ -9,7 +9,7 @@ class EmbeddingSettings(Section):
     """Embedding of texts."""
 
     default_model: str | None = None
-    """Model of new knowledge bases that name none, stored for the installation; None: the stored one, at first the
+    """Model of new knowledge bases that name none, stored for the installation; None: the stored one, initially the
     local one."""
     batch_size: int = Field(default=100, ge=1, le=2048)
     timeout_seconds: float = 60.0
@@ -45,7 +45,7 @@ class RateLimitSettings(Section):
     tokens_per_minute: int = Field(default=1_000_000, ge=0)
     """For each organization and embedding model."""
     documents_per_minute: int = Field(default=6000, ge=0)
-    """For each knowledge base: twice the rate of a worker process with an embedder that costs nothing."""
+    """For each knowledge base: twice the rate of a worker process with a free embedder."""
     models: dict[str, ModelRateLimit] = Field(default_factory=dict[str, ModelRateLimit])
     """By the model's name. Models in the process (`local/…`) have limits only if named here."""
 
@@ -65,15 +65,15 @@ class PromptSettings(Section):
     """Runs of prompts."""
 
     max_document_tokens: int = Field(default=100_000, ge=100)
-    """Most tokens of a document that a model is shown; the run records a cut."""
+    """Most tokens of a document sent to a model; the run records a cut."""
 
 
 class ChatSettings(Section):
     """Conversations with knowledge bases."""
 
     score_threshold: float = Field(default=0.57, ge=0.0, le=1.0)
-    """Least relevance of a passage that the model is shown, for threads that set none. With the local model, eight
-    questions about the samples found their answers at 0.63 and above, eight about other things nothing above 0.61."""
+    """Least relevance of a passage sent to the model, for threads without their own. With the local model, eight
+    questions about the samples found their answers at 0.63 and above, eight about other topics nothing above 0.61."""
     top_k: int = Field(default=8, ge=1, le=50)
     max_rounds: int = Field(default=4, ge=1, le=20)
     """Calls to the model for one answer; the last one may not search."""
@@ -81,4 +81,4 @@ class ChatSettings(Section):
     max_running: int = Field(default=100, ge=1)
     """Answers that one process makes at once."""
     grace_seconds: float = Field(default=30.0, ge=0.0)
-    """Seconds for which an answer without readers goes on."""
+    """Seconds for which an answer without readers continues."""

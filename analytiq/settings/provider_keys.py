@@ -19,7 +19,7 @@ PROVIDER_KEY_VARIABLES = {
 """LiteLLM's provider name → the environment variable of its key, read at first start."""
 
 NO_KEY = "no-key"
-"""Sent to a server that needs no key, so that LiteLLM takes none from the environment."""
+"""Placeholder for a server without keys, so that LiteLLM takes none from the environment."""
 
 PROVIDER_BASE_VARIABLES = {"openai": "OPENAI_API_BASE", "azure": "AZURE_API_BASE"}
 """LiteLLM's provider name → the environment variable with the address of a compatible server."""
@@ -33,7 +33,7 @@ _OF_A_PROVIDER = re.compile(
     r"|(API_BASE|URL|ENDPOINT|ORGANIZATION|ORG_ID|PROJECT|PROJECT_ID|CUSTOM_HEADERS)$",
     re.IGNORECASE,
 )
-"""Patterns of variables with a provider's credential, address or account."""
+"""Patterns of variables that contain a provider's credential, address or account."""
 
 
 def provider_keys_from_environment() -> dict[str, tuple[SecretStr, str | None]]:

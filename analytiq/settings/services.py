@@ -37,12 +37,12 @@ class WorkerSettings(Section):
 
 
 class QueueSettings(Section):
-    """Leases: a job whose worker died is taken up again `lease_seconds` after its last heartbeat."""
+    """Leases: another worker resumes a job `lease_seconds` after a dead worker's last heartbeat."""
 
     lease_seconds: float = Field(default=30.0, ge=0.2)
     poll_seconds: float = 2.0
     max_attempts: int = Field(default=12, ge=1)
-    """12 attempts take about 15 minutes: a provider's outage is longer than a network's."""
+    """12 attempts take about 15 minutes: provider outages last longer than network outages."""
     max_worker_deaths: int = Field(default=4, ge=1)
 
 
@@ -50,7 +50,7 @@ class ReconcilerSettings(Section):
     """The daemon that repairs drift."""
 
     is_enabled: bool = True
-    """Whether passes run on their own; requested ones always do."""
+    """Whether passes run automatically; requested ones always do."""
     interval_seconds: float = Field(default=300.0, gt=0)
     full_interval_seconds: float = Field(default=24 * 3600.0, gt=0)
     orphan_grace_seconds: float = 3600.0
@@ -63,7 +63,7 @@ class ErasureSettings(Section):
     """Erasing an organization."""
 
     quiet_seconds: float = Field(default=90.0, ge=0.0)
-    """Seconds for work under way to notice the erasure and end, before the proof that nothing is left counts."""
+    """Seconds for running work to notice the erasure and end, before the proof counts."""
 
 
 class WatchingSettings(Section):

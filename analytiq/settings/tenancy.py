@@ -44,7 +44,7 @@ class OidcSettings(Section):
 
 
 class AccountSettings(Section):
-    """People: the length of their sessions, and the way of their links."""
+    """Accounts of people: the length of their sessions, and the base of their links."""
 
     session_idle_hours: float = Field(default=168.0, gt=0)
     session_days: float = Field(default=30.0, gt=0)

@@ -42,7 +42,7 @@ class Settings(BaseSettings):
     secret_key: SecretStr | None = None
     """Encrypts provider keys; `analytiq secret-key` prints a fresh one. Never defaulted."""
     old_secret_keys: Annotated[tuple[SecretStr, ...], NoDecode] = ()
-    """Earlier keys that only read, separated by commas."""
+    """Earlier keys that only decrypt, separated by commas."""
     url: str | None = None
     """Address of the API for clients; with `organization_id` and `token` it replaces connection.json."""
     organization_id: str | None = None

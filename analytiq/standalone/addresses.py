@@ -49,8 +49,8 @@ def available_port(host: str, port: int) -> int:
         ) from error
     except OSError as error:
         raise ConflictError(
-            f"{host}:{port} cannot be had ({error.strerror}): another program listens there. Choose another port with"
-            " `--port`; `--port 0` takes a free one.",
+            f"{host}:{port} is not available ({error.strerror}): another program listens there. Choose another port"
+            " with `--port`; `--port 0` takes a free one.",
             code="port_taken",
         ) from error
 

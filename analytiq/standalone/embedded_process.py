@@ -177,7 +177,7 @@ class MongodProcess:
         """Keep a guardian beside the server until it ends; see `embedded_guardian`."""
         while not self._has_ended():
             guardian = await self._start_guardian()
-            # It ends with the server, or by being killed, and then the server needs another one.
+            # It ends with the server, or is killed, and then the server needs another one.
             await guardian.wait()
 
     async def _start_guardian(self) -> asyncio.subprocess.Process:
@@ -189,7 +189,7 @@ class MongodProcess:
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.DEVNULL,
                 pass_fds=(parent, self._descriptor),
-                # Ctrl-C reaches the whole foreground group; these two end when their parent says so.
+                # Ctrl-C reaches the whole foreground group; these two end when their parent tells them to.
                 start_new_session=True,
                 cwd="/",
             )
@@ -231,7 +231,7 @@ async def spawn(binary: Path, files: ServerFiles, limits: ServerLimits, port: in
         try:
             child = await asyncio.shield(starting)
         except asyncio.CancelledError:
-            # The thread starts it all the same, and nobody else would know of it.
+            # The thread starts it all the same, and no other reference to it exists.
             await asyncio.wait([starting])
             if starting.exception() is None:
                 starting.result().kill()
@@ -250,7 +250,7 @@ def command(binary: Path, files: ServerFiles, limits: ServerLimits, port: int) -
         # 6.0.5 predates the fix of a memory disclosure in zlib decompression before authentication.
         *("--networkMessageCompressors", "disabled"),
         *("--logpath", str(files.log), "--quiet", "--slowms", "2000"),
-        # Full-time diagnostics write every second and fill 200 MB, for a vendor's support nobody here calls.
+        # Full-time diagnostics write every second and fill 200 MB, for a vendor's support that is not used here.
         *("--setParameter", "diagnosticDataCollectionEnabled=false"),
         *("--setParameter", f"transactionLifetimeLimitSeconds={TRANSACTION_SECONDS}"),
     ]
@@ -369,7 +369,7 @@ def _advice(text: str, files: ServerFiles, status: int | None, port: int) -> tup
             return kind, advice.format(
                 root=files.root, data=files.data, lock=files.data / "mongod.lock", user=os.getuid()
             )
-    if embedded_disk.is_full(files.root):  # the log, on the same disk, could not say so
+    if embedded_disk.is_full(files.root):  # the log, on the same disk, could not record it
         return FailureKind.DISK_FULL, ADVICE[NO_SPACE_SIGNS].format(root=files.root)
     if status == -signal.SIGILL:
         return FailureKind.OTHER, (

@@ -287,7 +287,7 @@ class EmbeddedServer:
                     code="embedded_server_failed",
                 )
             if rising.result().pid != process.pid:
-                # Ours has lost the port to a server that knows our password, and is about to say so.
+                # Ours has lost the port to a server that knows our password, and is about to report it.
                 return explain_end(self._files, binary, await ending, process.port)
         finally:
             await _cancel(ending)
@@ -316,7 +316,7 @@ class EmbeddedServer:
             self._report_death(process, status)
             is_out_of_room = lacks_room(self._files)
             if is_out_of_room:
-                short_lives = 0  # it will live longer once there is room
+                short_lives = 0  # it will live longer once there is free space
             if short_lives >= MAX_SHORT_LIVES:
                 raise PermanentError(
                     f"The embedded database ended {short_lives} times, each within {SHORT_LIFE_SECONDS:g} s"
@@ -326,7 +326,7 @@ class EmbeddedServer:
                 )
             if short_lives > 1:
                 await asyncio.sleep(min(MAX_RESTART_PAUSE_SECONDS, 2.0**short_lives))
-            # Clients hold the URI: no other port will do.
+            # Clients have the URI: no other port will do.
             self._process = await self._launch_again(password, process.port, is_out_of_room=is_out_of_room)
 
     async def _launch_again(self, password: SecretStr, port: int, *, is_out_of_room: bool) -> MongodProcess:
@@ -363,7 +363,7 @@ class EmbeddedServer:
         try:
             ServerState(port=process.port).write(self._files.state)
         except OSError as error:
-            # It only spares the next start a look at a process that is gone.
+            # It only saves the next start a look at a process that is gone.
             _log.warning("embedded_mongod.state_not_written", reason=error.strerror)
 
 

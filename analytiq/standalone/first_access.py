@@ -56,7 +56,7 @@ async def _kept(organizations: Organizations, directory: Path) -> Access | None:
     try:
         token = read_connection(directory).token
     except AnalytiqError:
-        return None  # there is none, or it is damaged: either way a new one is made and said
+        return None  # it is missing or damaged: in both cases a new one is created and printed
     try:
         organization = await organizations.open_with(token.get_secret_value())
     except AccessDeniedError:

@@ -195,7 +195,7 @@ class Platform:
         names_default = self._settings.embedding.default_model or self._settings.llm.default_model
         if not has_keys and not names_default and not provider_keys_from_environment():
             return
-        # Imported only where there is anything to tell: cryptography is 8 MB.
+        # Imported only if there is anything to report: cryptography is 8 MB.
         from analytiq.inference.credentials.encryption import Vault
         from analytiq.standalone.start_report import changes_of_start
 

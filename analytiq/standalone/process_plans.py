@@ -67,7 +67,7 @@ def plan_processes(
             "PROMETHEUS_MULTIPROC_DIR": str(_emptied(directory / "metrics", "*.db")),
         }
     )
-    # The API's answer adds up what all of them count; a port of their own they would fight for.
+    # The API's answer sums the counts of all; with one port they would compete for it.
     environment.pop("ANALYTIQ_TELEMETRY__METRICS_PORT", None)
     logs = _emptied(directory / LOGS, "*.log") if keeps_logs else None
     count = capacity.workers

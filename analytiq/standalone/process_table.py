@@ -37,7 +37,7 @@ def processes_of(pid: int) -> list[RunningProcess]:
 
 
 def _with_children(pid: int) -> Iterator[RunningProcess]:
-    # A process may end while it is looked at; then it is simply no longer there.
+    # A process may end during the look; then it is no longer listed.
     with contextlib.suppress(OSError):
         yield RunningProcess(pid, _name(pid), _memory_bytes(pid))
         for tasks in sorted(Path(f"/proc/{pid}/task").iterdir()):
@@ -63,7 +63,7 @@ def _memory_bytes(pid: int) -> int:
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
     except PermissionError:
-        # A process that holds keys shows its pages to nobody of the same user; shared ones are counted whole.
+        # A process that holds keys hides its pages from its own user's processes; shared ones are counted whole.
         return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
     shares = (line.split()[1] for line in lines if line.startswith("Pss:"))
     return int(next(shares, "0")) * KIBIBYTE

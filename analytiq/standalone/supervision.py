@@ -127,13 +127,13 @@ class ManagedProcess:
             log = self.plan.log_file
             output = None if log is None else stack.enter_context(_open_log(log))
             return await asyncio.create_subprocess_exec(
-                # -P: a directory called `api` where the user happens to be must not be taken for ours.
+                # -P: a directory called `api` in the user's working directory must not shadow the package.
                 *(sys.executable, "-P", bound_process.__file__, self.plan.module),
                 stdin=self._life_line,
                 stdout=output,
                 stderr=output,
                 env=dict(self.plan.environment),
-                # Ctrl-C reaches the whole foreground group; these end in order, when their parent says so.
+                # Ctrl-C reaches the whole foreground group; these end in order, when their parent tells them to.
                 start_new_session=True,
             )
 

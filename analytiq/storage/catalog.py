@@ -57,7 +57,7 @@ COLLECTIONS: tuple[Collection, ...] = (
     Collection("members", _OWN, Taken.WHOLE, ("_id", _OWN, "user_id")),
     Collection("invitations", _OWN, Taken.NEVER),
     Collection("audit_log", _OWN, Taken.WHOLE, ("_id", _OWN)),
-    # People belong to no organization; one who is in none any more is deleted with the last.
+    # People belong to no organization; a person without any other organization is deleted with the last.
     Collection("users", None, Taken.WHOLE, ("_id",), keeping=Keeping.KEPT),
     Collection("user_sessions", None, Taken.NEVER, keeping=Keeping.KEPT),
     Collection("one_time_links", None, Taken.NEVER, keeping=Keeping.KEPT),
@@ -74,7 +74,7 @@ COLLECTIONS: tuple[Collection, ...] = (
     Collection("document_text_segments", _OWN, Taken.ALWAYS, ("_id", _OWN, "document_id", "text_id")),
     Collection("knowledge_bases", _OWN, Taken.ALWAYS, ("_id", _OWN, "tag_ids[]")),
     Collection("kb_epochs", None, Taken.ALWAYS, ("_id",), parent=("_id", "knowledge_bases")),
-    # What led to an epoch: a restored knowledge base begins a history of its own.
+    # The history of an epoch: a restored knowledge base starts its own.
     Collection("kb_changes", None, Taken.NEVER, parent=("kb_id", "knowledge_bases")),
     Collection("document_index", _OWN, Taken.ALWAYS, ("_id", _OWN, "kb_id", "document_id", "generation_id")),
     Collection("generations", _OWN, Taken.ALWAYS, ("_id", _OWN, "kb_id", "document_id")),
@@ -85,14 +85,14 @@ COLLECTIONS: tuple[Collection, ...] = (
         ("_id", _OWN, "document_id", "generation_id", "metadata_snapshot.tag_ids[]", "projection.tag_ids[]"),
     ),
     Collection("embedding_cache", "payer_organization_id", Taken.ALWAYS, keeping=Keeping.BY_CHOICE),
-    # Hashes and tokens of calls under way, of no organization; they expire.
+    # Hashes and tokens of calls in progress, of no organization; they expire.
     Collection("embedding_claims", None, Taken.NEVER, keeping=Keeping.KEPT),
-    # Of what an archive has no rows any more either: a restored organization has charges without rows.
+    # Explains removed cache rows: a restored organization has charges without rows.
     Collection("embedding_cache_removed", _OWN, Taken.NEVER),
     Collection("spu_ledger", _OWN, Taken.ALWAYS, ("_id", _OWN, "kb_id"), keeping=Keeping.BY_CHOICE),
-    # A restored organization's account is made anew from its ledger.
+    # A restored organization's account is rebuilt from its ledger.
     Collection("spu_accounts", _OWN, Taken.NEVER),
-    # An operator's word on this installation, and a count of its documents.
+    # An operator's decision for this installation, and a count of its documents.
     Collection("storage_accounts", _OWN, Taken.WHOLE, ("_id", _OWN)),
     Collection("spu_savings", _OWN, Taken.NEVER),
     Collection("llm_usage", _OWN, Taken.ALWAYS, ("_id", _OWN, "kb_id", "run_id"), keeping=Keeping.BY_CHOICE),
@@ -142,7 +142,7 @@ COLLECTIONS: tuple[Collection, ...] = (
     Collection("tenant_tasks", _OWN, Taken.NEVER),
     Collection("backup_holds", _OWN, Taken.NEVER, keeping=Keeping.KEPT),
     Collection("restores", _OWN, Taken.NEVER),
-    # Of this installation: an archive does not tell of others.
+    # Of this installation: an archive does not contain others.
     Collection("backup_records", _OWN, Taken.NEVER),
     Collection("erasures", _OWN, Taken.NEVER, keeping=Keeping.KEPT),
     Collection("leases", None, Taken.NEVER, keeping=Keeping.KEPT),

@@ -169,8 +169,8 @@ def _client(uri: SecretStr, selection_timeout_seconds: float, latest_answer: Lat
             event_listeners=[latest_answer],
         )
     except (PyMongoError, ValueError, TypeError) as error:
-        # The driver's text may quote the part of the URI that holds the password, so neither it nor the
-        # chained exception goes on.
+        # The driver's text may quote the part of the URI with the password, so neither it nor the
+        # chained exception is passed on.
         raise InvalidInputError.of_field(
             "MONGODB_URI",
             f"The driver cannot read the address ({type(error).__name__}). It looks like"
@@ -194,7 +194,7 @@ async def _introduce(
     """Return the server's `hello` and version after checking the credentials."""
     try:
         hello = await client.admin.command("hello")
-        # Servers answer hello, ping and buildInfo to strangers; this they do not.
+        # Servers answer hello, ping and buildInfo to strangers, but not this.
         await database.command("listCollections", nameOnly=True, authorizedCollections=True)
         build = await client.admin.command("buildInfo")
     except ServerSelectionTimeoutError as error:

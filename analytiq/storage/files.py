@@ -249,7 +249,7 @@ class FileStore:
         try:
             await _to_the_end(self._remove(chunk_ids))
         except (PyMongoError, TransientError) as error:
-            # The reason must go on, above all a cancellation; the chunks are left to delete_unfinished.
+            # The original error must propagate, above all a cancellation; the chunks are left to delete_unfinished.
             reason.add_note(f"The chunks written so far could not be removed: {error}")
 
     async def _remove(self, chunk_ids: Sequence[ObjectId]) -> None:
@@ -261,7 +261,7 @@ class FileStore:
         with translated():
             row: Row | None = await self._files.find_one(query)
         if row is None:
-            raise NotFoundError(f"No file has the id {file_id!r}.")
+            raise NotFoundError(f"No file has the id {file_id!r}. Upload it again.")
         return row
 
     async def _read_range(self, row: Row, start: int, end: int) -> AsyncGenerator[bytes, None]:
@@ -315,7 +315,7 @@ class _Writing:
         self.byte_size += len(block)
         if self.byte_size > self._max_bytes:
             raise LimitExceededError(
-                f"The file has more than {self._max_bytes} bytes, the most that is taken; give a smaller one."
+                f"The file has more than {self._max_bytes} bytes, the limit. Upload a smaller one."
             )
         rest = memoryview(block)
         while rest:
@@ -382,5 +382,5 @@ async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
     if cancellation is None:
         return task.result()
     if not task.cancelled():
-        task.exception()  # seen, so that asyncio does not report it as forgotten
+        task.exception()  # retrieved, so that asyncio does not report it as unhandled
     raise cancellation

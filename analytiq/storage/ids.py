@@ -22,7 +22,7 @@ def object_id(value: str, *, what: str = "object") -> ObjectId:
     try:
         return ObjectId(value)
     except (InvalidId, TypeError) as error:
-        raise NotFoundError(f"No {what} has the id {value!r}.") from error
+        raise NotFoundError(f"No {what} has the id {value!r}. Check the id.") from error
 
 
 def object_ids(values: "list[str] | tuple[str, ...] | set[str] | frozenset[str]") -> list[ObjectId]:

@@ -84,12 +84,12 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
 
 
 async def _create_indexes(connection: MongoConnection) -> None:
-    # The index of their names refuses duplicates, which older releases let in.
+    # The index of their names refuses duplicates, which older releases allowed.
     await knowledge_bases.KnowledgeBaseRepository(connection).set_names_apart()
     for collection, indexes in declared_indexes().items():
         if indexes:
             await connection.database[collection].create_indexes(indexes)
-    # Collections that have no index of their own must exist before a transaction writes to them.
+    # Collections without an index must exist before a transaction writes to them.
     existing = set(await connection.database.list_collection_names())
     for collection in ("kb_epochs", "organizations", "leases"):
         if collection not in existing:
@@ -187,7 +187,7 @@ async def _apply_missing(connection: MongoConnection, token: str) -> list[str]:
 
 async def _take_lease(connection: MongoConnection, token: str) -> bool:
     state = connection.database["schema_migrations"]
-    with contextlib.suppress(DuplicateKeyError):  # another process has just made the row
+    with contextlib.suppress(DuplicateKeyError):  # another process has just created the row
         await state.update_one({"_id": _STATE_ID}, {"$setOnInsert": {"version": 0, "token": None}}, upsert=True)
     result = await state.update_one(
         {"_id": _STATE_ID, "$or": [{"token": None}, {"$expr": {"$lt": ["$lease_expires_at", "$$NOW"]}}]},

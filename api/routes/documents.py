@@ -45,7 +45,7 @@ Sort = Literal[
 
 PLAIN_TEXT = "text/plain; charset=utf-8"
 LONGEST_FILTER = 16_000
-"""Characters in a query; a search's body takes longer ones."""
+"""Longest filter in a query; a search's body accepts longer ones."""
 
 _MULTIPART_SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -34,7 +34,9 @@ async def delete_organization(
     Operators see the progress and the proof with `analytiq erase show`.
     """
     if confirm != organization.name:
-        raise InvalidInputError.of_field("confirm", "Not the organization's name. Nothing was erased.")
+        raise InvalidInputError.of_field(
+            "confirm", "This is not the organization's name. Nothing was erased. Type the name exactly."
+        )
     erasure = await services.operations.erasures.request_organization(
         organization.id, requested_by=BY_TOKEN, options=ErasureOptions(ledger=ledger, cache=cache)
     )

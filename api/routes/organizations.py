@@ -56,7 +56,7 @@ async def create_access_token(
     with the person's role. A token created with another token expires with that token.
     """
     if body.expires_at is not None and body.expires_at <= clock.now():
-        raise InvalidInputError.of_field("expires_at", "Must be in the future.")
+        raise InvalidInputError.of_field("expires_at", "Must be in the future. Choose a later time.")
     issued = await services.tenancy.organizations.issue_token(
         caller.organization.id,
         name=body.name,

@@ -24,8 +24,9 @@ TagIds = Annotated[list[str], Field(max_length=100)]
 
 
 class DocumentMatch(RequestBody):
-    """A selection of documents, as in the list of documents. All given criteria must match; none selects all
-    documents.
+    """A selection of documents, as in the list of documents.
+
+    All given criteria must match; without criteria, all documents match.
     """
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name_search": "invoice"}]})
@@ -93,11 +94,11 @@ class DocumentsChange(RequestBody):
             return None
         matched = _PLACE.fullmatch(self.after)
         if matched is None:
-            raise InvalidInputError.of_field("after", "is not the `next` of an answer")
+            raise InvalidInputError.of_field("after", "Must be the `next` value of a response.")
         try:
             return Place(_EPOCH + timedelta(milliseconds=int(matched[1])), matched[2])
         except OverflowError as error:
-            raise InvalidInputError.of_field("after", "is not the `next` of an answer") from error
+            raise InvalidInputError.of_field("after", "Must be the `next` value of a response.") from error
 
 
 class DocumentRefusal(ResponseBody):

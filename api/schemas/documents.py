@@ -185,7 +185,7 @@ class DocumentUpload(RequestBody):
         try:
             return base64.b64decode(self.content, validate=True)
         except (binascii.Error, ValueError) as error:
-            raise InvalidInputError.of_field(field, f"Not base64: {error}.") from error
+            raise InvalidInputError.of_field(field, f"The content is not base64: {error}.") from error
 
 
 class DocumentUploads(RequestBody):

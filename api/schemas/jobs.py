@@ -45,7 +45,7 @@ class JobResponse(ResponseBody):
     state: JobState
     task_state: TaskState
     priority: int = Field(description="Smaller values run first")
-    attempt: int = Field(description="Number of attempts, excluding those put off by a provider")
+    attempt: int = Field(description="Number of attempts, excluding those deferred by a provider")
     max_attempts: int
     kb_id: str | None
     document_id: str | None

@@ -7,7 +7,7 @@ from pathlib import Path
 from analytiq import errors
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("analytiq", "workers", "reconciler")
+PACKAGES = ("analytiq", "api", "workers", "reconciler")
 ERRORS = {
     name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, errors.AnalytiqError)
 }

@@ -98,7 +98,7 @@ def test_backup_is_checked_erased_and_brought_back(house: House, tmp_path: Path)
     assert checked.returncode == 0, checked.stderr
     assert re.search(r"^docs +1 +0\.0$", checked.stdout, re.MULTILINE), checked.stdout
     before = found(house.client, house.kb_id)
-    assert "is there already" in house.fails("restore", str(path))
+    assert "already exists" in house.fails("restore", str(path))
     erased = house.sees("erase", "organization", house.organization_id, "--yes", "--ledger", "delete")
     assert "a search of every collection afterwards found nothing" in erased
     assert house.client.get(house.url).status_code == 401
@@ -177,7 +177,7 @@ def test_damaged_archive_is_refused_with_a_sentence(house: House, tmp_path: Path
     path.write_bytes(content[:100])
     assert "is incomplete" in house.fails("restore", str(path), "--as-new")
     path.write_text("something else")
-    assert "no archive of Analytiq" in house.fails("restore", str(path), "--as-new")
+    assert "not an archive of Analytiq" in house.fails("restore", str(path), "--as-new")
     assert "cannot be read" in house.fails("restore", str(tmp_path / "none"), "--as-new")
 
 

@@ -123,7 +123,7 @@ def test_port_that_is_taken_is_told_before_anything_starts(tmp_path: Path) -> No
         port = taken.getsockname()[1]
         refused = run_command("up", "--data-dir", str(tmp_path / "data"), "--port", str(port))
     assert refused.returncode == 1
-    assert f"127.0.0.1:{port} cannot be had" in refused.stderr
+    assert f"127.0.0.1:{port} is not available" in refused.stderr
     assert not (tmp_path / "data" / "mongodb").exists()
 
 

@@ -72,7 +72,7 @@ def events_after(message: ChatMessage, position: Position) -> list[Event]:
         text, thought = message.reasoning[thought:], len(message.reasoning)
         events.append(Event(EventName.REASONING, Position(steps, characters, reasoning=thought), text=text))
     for step in message.steps[steps:]:
-        # A step that an erasure left may stand beyond the end of the text.
+        # A step kept by an erasure may lie beyond the end of the text.
         at = min(step.at, len(message.content))
         if at > characters:
             text, characters = message.content[characters:at], at

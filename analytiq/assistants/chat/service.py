@@ -191,7 +191,7 @@ class Chats:
         if not cut.can_continue or cut.number != thread.message_count:
             raise cannot_continue()
         self._require_room()
-        # Prefer the thread's model of now, then the model that began the answer.
+        # Prefer the thread's current model, then the model that began the answer.
         model = (await self._chat.choose(organization, thread.model or cut.model)).model
         require_budget(thread, ChatUsage(), 1)
         earlier = await self._rows.latest(organization.id, thread.id, before=cut.number, limit=MAX_TURNS + 1)

@@ -74,7 +74,7 @@ def result_text(step: RunStep) -> str:
 
 
 def _said(step: RunStep) -> Message:
-    # A refused call gets no answer, and providers refuse a call without one.
+    # A refused call has no result, and providers refuse a call without one.
     if step.is_forced or not step.tool_calls:
         # Several providers refuse an empty message.
         return Message(Role.ASSISTANT, step.text or _NOTHING)

@@ -83,7 +83,7 @@ def _ask(
             f" and an answer: more than its budget of {budget:,}. Raise `token_budget`, or shorten the"
             " prompt or its input.",
         )
-    # A search is worth its price only if its passages can be read and answered from.
+    # A search is worth its price only if the model can read its passages and answer.
     is_affordable = left >= LEAST_ANSWER_TOKENS + conversation_tokens + RESULT_TOKENS + LEAST_ANSWER_TOKENS
     most = min(left, configuration.max_tokens or BUDGETED_ANSWER_TOKENS)
     return Ask(may_search and is_affordable, most)

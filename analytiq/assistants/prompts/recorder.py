@@ -92,7 +92,7 @@ class RunRecorder:
         purpose = Purpose(LlmOperation.PROMPT, kb_id=configuration.kb_id, run_id=self.run.id)
         began = asyncio.get_running_loop().time()
         if move.may_search:
-            # A model that may search asks to: without SPUs its call would be paid for and its search not made.
+            # A model with the search tool tends to search: without SPUs its call would be paid for in vain.
             await self.services.search.require_spus(self.organization)
         await checkpoint("agent.asking")
         messages = messages_of(self.first, self.run.steps)

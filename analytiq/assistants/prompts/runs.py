@@ -134,7 +134,9 @@ class PromptRuns:
     async def _require_documents(self, organization_id: str, document_ids: Sequence[str]) -> None:
         known = await self._documents.names(organization_id, document_ids)
         unknown = [
-            FieldError(f"document_ids[{place}]", f"No document has the id {document_id!r}.")
+            FieldError(
+                f"document_ids[{place}]", f"No document has the id {document_id!r}. List the documents to find it."
+            )
             for place, document_id in enumerate(document_ids)
             if document_id not in known
         ]

@@ -77,7 +77,7 @@ class PromptTriggers:
         if await self._prompts.get(job.organization_id, prompt_id) is not None:
             return
         await self._holds.require_free(job.organization_id)
-        # Runs first: a run under way ends by changing its row, and leaves no result once the row is gone.
+        # Runs first: a running one ends by changing its row, and leaves no result once the row is gone.
         await self._runs.delete_of_prompt(job.organization_id, prompt_id)
         await self._results.delete_of_prompt(job.organization_id, prompt_id)
         await self._prompts.delete_versions(job.organization_id, prompt_id)

@@ -115,7 +115,7 @@ class PlatformKeys:
         try:
             return self._vault.decrypt(row.token).get_secret_value()
         except AccessDeniedError:
-            return None  # encrypted under another secret key: the environment's takes its place
+            return None  # encrypted under another secret key: the environment's key replaces it
 
     def _row(self, name: str, api_key: SecretStr, api_base: str | None, origin: KeyOrigin) -> LlmProvider:
         now = clock.now()

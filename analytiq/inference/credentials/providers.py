@@ -84,7 +84,7 @@ class Credentials:
             return None
         is_own = provider.organization_id is not None
         if is_own:
-            # The list may have been another when it was stored.
+            # The list may have changed since the key was stored.
             check_own_address(litellm_provider, provider.api_base)
         is_of_operator = not is_own and provider.api_base is not None
         return Credential(

@@ -43,8 +43,8 @@ class Calling:
         is_troubled = False
 
         def pause(error: Exception) -> bool | float:
-            # What the limit raises is not repeated: it has waited as long as it makes sense to in place. Nor is a
-            # provider asked several times that was failing before.
+            # The limit's own error is not retried: it has waited here as long as makes sense. Nor is a
+            # provider called repeatedly that was failing before.
             return error is not own_limit and not is_troubled and _pause(error)
 
         try:

@@ -117,7 +117,7 @@ class Filling:
 
     async def _embed_held(self, wanted: Wanted, batch: Sequence[str], token: str) -> Filled:
         async with self._kept_alive(batch, token):
-            # Whoever held the claim before us may have kept the embedding between our look-up and our claim.
+            # The previous holder of the claim may have stored the embedding between our look-up and our claim.
             filled = Filled((await self._cache.find(batch)).embeddings)
             filled.add(await self._embed_and_keep(wanted, [key for key in batch if key not in filled.embeddings]))
         return filled
@@ -130,7 +130,7 @@ class Filling:
                 try:
                     await self._claims.renew(batch, token, lease_seconds=self._lease_seconds)
                 except DatabaseError:
-                    log.warning("embedding.claims_not_renewed", exc_info=True)  # the next one makes up for it
+                    log.warning("embedding.claims_not_renewed", exc_info=True)  # the next renewal makes up for it
 
         beating = asyncio.create_task(beat())
         try:

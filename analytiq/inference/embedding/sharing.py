@@ -77,7 +77,7 @@ class SharedTexts:
     async def _look(self, *, but: Sequence[str]) -> None:
         mine = set(but)
         wanted = [key for key in self.left if key not in mine]
-        # In this order: what is kept between the two looks is held no more, and is found by the next one.
+        # In this order: an embedding stored between the two reads is no longer claimed, and the second read finds it.
         held = await self._claims.held(wanted)
         cached = (await self._cache.find(wanted)).embeddings
         self.found |= cached

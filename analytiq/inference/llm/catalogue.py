@@ -230,7 +230,7 @@ def _listed(name: str, provider: str, entry: Mapping[str, Any]) -> ListedModel:
 
 
 def _whole(value: object) -> int | None:
-    # Some entries have numbers as texts, and some a sentence.
+    # Some entries have numbers as texts, and some have sentences.
     return int(value) if isinstance(value, int | float) else None
 
 

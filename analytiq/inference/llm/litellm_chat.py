@@ -88,7 +88,7 @@ class LiteLLMChat:
                 for piece in _deltas(taken):
                     yield piece
                 if parts.is_full:
-                    # What is not read any more is not paid for any longer.
+                    # An unread rest is no longer charged.
                     break
         if parts.finish_reason is None:
             raise TransientError(
@@ -107,7 +107,7 @@ class LiteLLMChat:
             while True:
                 try:
                     limit = min(deadline, loop.time() + self._timeout_seconds)
-                    # Some of LiteLLM's streams connect with their first piece.
+                    # Some of LiteLLM's streams connect only with their first piece.
                     with bound_for(self._destination):
                         async with asyncio.timeout_at(limit):
                             chunk = await anext(iterator)
@@ -179,7 +179,7 @@ class LiteLLMChat:
             arguments["max_tokens"] = options.max_tokens
         if is_stream:
             arguments |= {"stream": True, "stream_options": {"include_usage": True}}
-        # A model that has not a parameter is asked without it: a temperature is no reason to refuse an answer.
+        # A model without a parameter is called without it: a temperature is no reason to refuse an answer.
         return {**arguments, "drop_params": True}
 
     def _priced(self, completion: Completion, messages: Sequence[Message]) -> Completion:

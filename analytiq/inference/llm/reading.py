@@ -76,7 +76,7 @@ class Parts:
 
     def _keep(self, taken: Split) -> None:
         if taken.retracts:
-            # What `taken` itself holds back of the answer is in its reasoning.
+            # Text of the answer that `taken` itself holds back is in its reasoning.
             self.reasoning += self.answer
             self.answer.clear()
         self.reasoning.append(taken.reasoning)

@@ -204,7 +204,7 @@ class ChatService:
             await self._told_to_wait(organization, chosen, error)
             raise
         except (asyncio.CancelledError, GeneratorExit):
-            # Also before the first piece: the provider has read the question by then, and counts it.
+            # Also before the first piece: by then the provider has read the question and charges for it.
             is_left = True
             raise
         finally:
@@ -231,7 +231,7 @@ class ChatService:
                 await self._note_cut(organization, chosen, messages, "", purpose)
             raise
         except asyncio.CancelledError:
-            # The provider has read the question by then, and counts it, whoever waits for the answer.
+            # By then the provider has read the question and charges for it, whether or not anyone waits for the answer.
             await self._note_cut(organization, chosen, messages, "", purpose)
             raise
         await asyncio.shield(self._note(organization, chosen, completion, purpose))

@@ -21,7 +21,7 @@ OPENAI = "openai"
 _TRANSLATED_TO_IPV4 = ipaddress.IPv6Network("64:ff9b::/96")
 """NAT64: its last four bytes are an address of the IPv4 network behind."""
 _NOT_PUBLIC_EITHER = (
-    # Python's releases differ in these; the last three are ways into other networks that nobody serves models from.
+    # Python's releases differ in these; the last three are gateways to other networks, where no models are served.
     ipaddress.IPv4Network("192.0.0.0/24"),
     ipaddress.IPv4Network("100.64.0.0/10"),
     ipaddress.IPv6Network("fec0::/10"),
@@ -117,7 +117,7 @@ def require_allowed(host: str, addresses: Sequence[str], *, is_guarded: bool) ->
         ProviderRefusedError: an address may not be connected to.
     """
     parsed = [ipaddress.ip_address(address.partition("%")[0]) for address in addresses]
-    # Naming the address would tell about the network here.
+    # Naming the address would reveal the network here.
     if is_guarded and not all(is_public(address) for address in parsed):
         raise ProviderRefusedError(
             f"The host {host!r} of the provider's address is not on the public Internet. Use a public address, or"

@@ -108,7 +108,7 @@ _RULES = (
     _hosted("together_ai", (_E, _C, _R), "api.together.ai", "api.together.xyz", own_address=_OPTIONAL),
     _hosted("voyage", (_E, _R), "api.voyageai.com", own_address=_OPTIONAL, form=BaseForm.WITH_V1),
     _hosted("xai", (_C,), "api.x.ai"),
-    # Servers of one's own that LiteLLM would look for on this machine.
+    # Users' own servers, for which LiteLLM would look on this machine.
     _server("hosted_vllm", _E, _C, _R),
     _server("infinity", _E, _R),
     _server("llamafile", _E, _C),

@@ -36,7 +36,7 @@ def what_failed(chain: Sequence[BaseException], *, status: int | None) -> tuple[
         return f"answered with an error of its own (HTTP {status})", "try again later"
     names = {ancestor.__name__ for error in chain for ancestor in type(error).__mro__}
     codes = {error.errno for error in chain if isinstance(error, OSError)}
-    # The most telling cause is the innermost one, and of several the first of these.
+    # The innermost cause tells most; of several, the first of these.
     if any(isinstance(error, socket.gaierror) for error in chain):
         return "could not be found (unknown host name)", "check the address"
     if any(isinstance(error, ssl.SSLError) for error in chain):

@@ -38,7 +38,7 @@ def provider_of(model: str, *, use: Use | None = None, field: str = "embedding_m
     module = litellm()
     known = {str(getattr(item, "value", item)) for item in module.provider_list}
     if name and prefix in known and not is_allowed(prefix):
-        # Of some providers LiteLLM signs in when asked for the name only.
+        # For some providers LiteLLM signs in even when only the name is requested.
         rule_of(prefix, field=field)
     try:
         bare_name, provider, _, _ = module.get_llm_provider(model=model)
@@ -67,17 +67,17 @@ def litellm() -> Any:
     # Else the import downloads a list of prices, and reads a `.env` file of the working directory.
     environment.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     environment.setdefault("LITELLM_MODE", "PRODUCTION")
-    # Pydantic's remarks on LiteLLM's own types, at imports that it puts off, and on vectors in base64 where
-    # OpenAI's client has declared numbers: nobody here can act upon them.
+    # Pydantic's warnings on LiteLLM's own types, at deferred imports, and on vectors in base64 where
+    # OpenAI's client has declared numbers: no one here can act upon them.
     for message in (r"Items? .*`ReadOnly` qualifier", r"Pydantic serializer warnings"):
         warnings.filterwarnings("ignore", message=message, category=UserWarning)
     module: Any = importlib.import_module("litellm")
-    # Put off by LiteLLM to the first call, which is on the event loop, where all else would stand still.
+    # Deferred by LiteLLM to the first call, on the event loop, which would stand still.
     importlib.import_module("litellm.main")
-    # Its embedding call reads `max_retries=0` as "not given" and takes this instead; retries are our caller's.
+    # Its embedding call reads `max_retries=0` as "not given" and takes this instead; the caller here retries.
     module.DEFAULT_MAX_RETRIES = 0
     module.telemetry = False
-    # At lower levels they write the texts that are sent, and what the provider answers.
+    # At lower levels they log the texts sent and the provider's answers.
     for name in ("LiteLLM", "openai"):
         logging.getLogger(name).setLevel(logging.WARNING)
     # It prints advertising for its issue tracker to standard output on errors otherwise.

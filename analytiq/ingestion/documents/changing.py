@@ -230,7 +230,7 @@ class DocumentChanging:
                 removed=wanted.removed_tag_ids,
             )
         await self._documents.change_metadata_values(session, organization_id, planned.metadata)
-        # Whoever uploads one document meanwhile does not wait behind these.
+        # Uploads of single documents meanwhile do not wait behind these.
         jobs = [
             document_changed(organization_id, document_id).model_copy(update={"priority": Priority.BULK})
             for document_id in planned.changed

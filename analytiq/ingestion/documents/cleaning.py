@@ -31,8 +31,8 @@ class Cleaning:
         organization_id, document_id = running.job.organization_id, running.job.subject.document_id
         if document_id is None:
             raise ValueError("a cleaning names a document")
-        # Files first, the row after: a file that was there before and is not the row's now has been replaced,
-        # while one that a replacement adds in between is not on the list.
+        # Files first, the row after: a file listed before that is not the row's now has been replaced,
+        # and a file added by a replacement in between is not on the list.
         stored = await self._files.ids_of_document(organization_id, document_id)
         document = await self._documents.get(organization_id, document_id)
         await self._holds.require_free(organization_id)
@@ -41,7 +41,7 @@ class Cleaning:
             await checkpoint("cleaning.files_deleted")
             await self._texts.delete_all(organization_id, document_id)
             await checkpoint("cleaning.texts_deleted")
-            # Runs first: a run under way ends by changing its row, and leaves no result once that is gone.
+            # Runs first: a running one ends by changing its row, and leaves no result once the row is gone.
             await self._runs.delete_of_document(organization_id, document_id)
             await self._results.delete_of_document(organization_id, document_id)
             await self._jobs.delete_dead_of_document(organization_id, document_id)

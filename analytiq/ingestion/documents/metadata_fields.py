@@ -108,7 +108,7 @@ class MetadataFields:
         """Return the current declarations."""
         organization = await self._organizations.get(organization_id)
         if organization is None:
-            raise NotFoundError(f"No organization has the id {organization_id!r}.")
+            raise NotFoundError(f"No organization has the id {organization_id!r}. Check the id.")
         return DeclaredFields(organization.metadata_fields, organization.metadata_fields_revision)
 
     async def fitted(
@@ -201,7 +201,7 @@ class MetadataFields:
                     refits[document.id] = refit
             changes = {key: (refit.rewritten, list(refit.misfits)) for key, refit in refits.items()}
             await self._documents.change_metadata_values(session, organization_id, changes)
-            # Chunks may carry metadata for a search server. What is uploaded meanwhile comes first.
+            # Chunks may store metadata for a search server. Concurrent uploads come first.
             requests = [document_changed(organization_id, key) for key in refits]
             requests = [request.model_copy(update={"priority": Priority.BULK}) for request in requests]
             await self._jobs.enqueue(requests, session=session)

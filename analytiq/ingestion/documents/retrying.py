@@ -73,7 +73,7 @@ class DocumentRetrying:
             return None
         knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
         if knowledge_base is None:
-            raise NotFoundError(f"No knowledge base has the id {kb_id!r}.")
+            raise NotFoundError(f"No knowledge base has the id {kb_id!r}. List the knowledge bases to find it.")
         return knowledge_base.tag_ids
 
     async def _retry_batch(self, organization_id: str, query: DocumentQuery, request_id: str | None) -> list[Document]:

@@ -87,7 +87,7 @@ class Documents:
             return document
 
         async def commit(session: Session) -> Document:
-            # The identity is of the bytes as they are in this transaction: they may be replaced at the moment.
+            # The identity depends on the bytes within this transaction: they may be replaced concurrently.
             if "document_name" in changes:
                 now = await self._documents.get(organization_id, document_id, session=session)
                 if now is None:
@@ -96,7 +96,7 @@ class Documents:
             changed = await self._documents.change(session, organization_id, document_id, changes)
             if changed is None:
                 raise unknown_document(document_id)
-            # Name and metadata move nothing in or out, but chunks may carry them for a search server.
+            # Name and metadata change no membership, but chunks may store them for a search server.
             await self._jobs.enqueue(
                 [document_changed(organization_id, document_id)], request_id=request_id, session=session
             )
@@ -185,4 +185,4 @@ def _text_id_of(document: Document) -> str:
 
 def unknown_document(document_id: str) -> NotFoundError:
     """Return the error for an unknown document."""
-    return NotFoundError(f"No document has the id {document_id!r}.")
+    return NotFoundError(f"No document has the id {document_id!r}. List the documents to find it.")

@@ -96,7 +96,7 @@ class Storage:
             return
         over_bytes = account.max_bytes is not None and account.used.stored_bytes > account.max_bytes
         over_documents = account.max_documents is not None and account.used.documents > account.max_documents
-        # Where the quota was lowered below what is used, what needs no more of it still goes.
+        # If the quota was lowered below the usage, operations that need no more room still succeed.
         if (over_bytes and wanted.stored_bytes > 0) or (over_documents and wanted.documents > 0):
             before = StorageAmount(
                 stored_bytes=account.used.stored_bytes - wanted.stored_bytes,
@@ -136,7 +136,7 @@ class Storage:
 
 
 def _exceeded(account: StorageAccount, wanted: StorageAmount, *, is_whole: bool = True) -> QuotaExceededError:
-    # A number that would fit is not what is to blame.
+    # Name only the exceeded limit.
     if account.bytes_left is not None and wanted.stored_bytes > account.bytes_left:
         size = f"{'' if is_whole else 'more than '}{_size(wanted.stored_bytes)}"
         said = (

@@ -56,14 +56,14 @@ class Extraction:
         if document is None:
             await self._texts.delete_all(organization_id, document_id)
             return
-        # An attempt before may have died with a text staged.
+        # An earlier attempt may have died with a text staged.
         await self._texts.delete_staged(organization_id, document_id)
         await checkpoint("extraction.begun")
         try:
             with traces.span("extraction.parse", bytes=document.byte_size, content_type=document.content_type):
                 parsed, content_type = await self._parse(running, document)
         except PermanentError as error:
-            # The document's own fault, and its owner's to see: the job has done all there is to do.
+            # The document's own fault, shown to its owner: the job is complete.
             log.warning("extraction.failed", document_id=document_id, code=error.code, detail=error.detail)
             await self._fail(running, document, retry.failure_of(error).for_owner())
             return
@@ -102,7 +102,7 @@ class Extraction:
             with path.open("wb") as target:
                 async for part in self._files.read(document.organization_id, document.file_id):
                     target.write(part)
-            # What the sender says of a file may be wrong or a lie; its bytes are looked at.
+            # The sender's claim about a file may be wrong or a lie; detect the type by its bytes.
             hints = hints_of(document.document_name, declared=document.content_type)
             read = _read_here(path, document, hints)
             if read is not None:

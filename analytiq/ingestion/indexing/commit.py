@@ -113,7 +113,7 @@ class Commit:
         kb_id = generations[0].kb_id
 
         async def commit(session: Session) -> None:
-            # Mirrors may hold them, and let go of what the log of changes says has left.
+            # Replicas may hold them, and drop generations that the change log removes.
             await self._advance(session, kb_id, None, generations)
             await self._finish(session, running, generations, delay=False)
 

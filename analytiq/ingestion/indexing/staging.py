@@ -88,9 +88,9 @@ class Staging:
             await self._vectors.stage(owner, rows)
             await backend.write(pair.knowledge_base, owner, rows)
             await checkpoint("indexing.window_staged")
-            if start + size < len(chunks):  # the commit follows at once, and ends the job with its progress
+            if start + size < len(chunks):  # the commit follows at once, and ends the job's progress
                 await running.report(start + len(window), len(chunks), "chunks")
-        # A backend may follow behind: the present chunks are shown until it knows the new ones.
+        # A backend may lag behind: the present chunks are shown until it knows the new ones.
         await backend.await_searchable(pair.knowledge_base, generation.id, chunk_count=len(chunks))
         return generation
 

@@ -68,7 +68,7 @@ class Sync:
         except LeaseLostError:
             raise
         except AnalytiqError as error:
-            # A document that waits for its knowledge base's turn, for SPUs, or for another's call has not failed.
+            # A document that waits for a limit, for SPUs, or for another worker's call has not failed.
             if error.code not in (DOCUMENTS_CODE, ELSEWHERE_CODE) and not isinstance(error, QuotaExceededError):
                 metrics.indexing_errors.labels(kb_id=metrics.label_of(kb_id), error_type=error.code).inc()
             raise
@@ -106,7 +106,7 @@ class Sync:
                 await self._index(running, Pair(organization, knowledge_base, document), wanted, current)
 
     async def _index(self, running: RunningJob, pair: Pair, wanted: Index, current: Sequence[Generation]) -> None:
-        # Only what is embedded is limited: leaving is at once, and a trigger too many costs nothing.
+        # Only embedding is limited: removal is immediate, and surplus triggers cost nothing.
         await self._rate_limits.take_document(pair.knowledge_base.organization_id, pair.knowledge_base.id)
         try:
             with traces.span("indexing.stage"):

@@ -53,6 +53,6 @@ def extrapolate(sample: Sequence[tuple[int, int]], *, documents: int, characters
     residuals = sum((count - ratio * size) ** 2 for size, count in sample) / (len(sample) - 1)
     unread = max(0.0, 1 - read / characters)
     mean_read = read / len(sample)
-    # Of `documents` as long as those that were read: of long ones only the beginning was.
+    # Of `documents` as long as the parts read: long documents were read in part.
     alike = max(float(documents), characters / mean_read)
     return Estimate(value, CONFIDENCE * alike * math.sqrt(unread * residuals / len(sample)))

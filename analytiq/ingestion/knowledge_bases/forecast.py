@@ -119,7 +119,7 @@ class Forecasts:
             cached_chunks=_of_all(totals, [(one.characters, one.cached_chunks) for one in read]),
             spus=_of_all(totals, [(one.characters, one.spus) for one in read]),
             spu_tokens=_of_all(totals, [(one.characters, one.spu_tokens) for one in read]),
-            # A server of one's own may charge anything.
+            # A user's own server may charge anything.
             token_usd=None if chosen.endpoint else known.token_usd,
             is_cache_known=dimensions is not None,
             is_estimated=sum(one.characters for one in read) < totals.characters,
@@ -195,7 +195,7 @@ class _Reading:
         if is_cut and len(chunks) <= 1 and needs_whole_chunks:
             return None
         if is_cut and len(chunks) > 1:
-            # What the reading cut short is no chunk that indexing would make: neither cached nor to be paid for.
+            # A chunk cut short by the end of reading is none that indexing would make: neither cached nor charged.
             length = chunks[-1].start
             chunks, keys = chunks[:-1], keys[:-1]
         cached = await self._cached(list(dict.fromkeys(keys)))

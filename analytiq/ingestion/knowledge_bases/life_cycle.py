@@ -60,7 +60,7 @@ class KnowledgeBaseLifeCycle:
             return
         pairs = await self._membership.enqueue_pairs_of_kb(knowledge_base, request_id=job.request_id)
         await self._knowledge_bases.note_first_membership(job.organization_id, knowledge_base.id)
-        # Its search indexes are not in an archive; where they are there, this is one question.
+        # Archives lack its search indexes; if they exist, this is one question.
         await self._backends.of(knowledge_base).prepare(knowledge_base)
         log.info("knowledge_bases.membership", kb_id=knowledge_base.id, pairs=pairs)
 

@@ -96,7 +96,7 @@ class KnowledgeBases:
             TransientError: the model's provider cannot be reached to detect the dimensions.
             ConflictError: another knowledge base has the name, or MongoDB's search server refuses another index.
         """
-        # A first look: asking the model's provider takes seconds and may cost money. The commit decides.
+        # An early check: calling the model's provider takes seconds and may cost money. The commit decides.
         await self._knowledge_bases.require_free_name(organization.id, wanted.name)
         check_chunking(wanted.chunker_type, chunk_size=wanted.chunk_size, chunk_overlap=wanted.chunk_overlap)
         model = wanted.embedding_model or await self._models.default_model()
@@ -180,7 +180,7 @@ class KnowledgeBases:
             if changed is None:
                 raise unknown_knowledge_base(kb_id)
             if "tag_ids" in changes:
-                # A removal that goes by the old tags would take out what is a member by the new ones.
+                # A removal by the old tags would remove documents that are members by the new ones.
                 await self._epochs.make_commits_conflict(session, kb_id)
                 await self._jobs.enqueue([kb_changed(organization_id, kb_id)], request_id=request_id, session=session)
             return changed
@@ -262,4 +262,4 @@ def drop_request(organization_id: str, kb_id: str) -> JobRequest:
 
 def unknown_knowledge_base(kb_id: str) -> NotFoundError:
     """Return the error for an unknown knowledge base."""
-    return NotFoundError(f"No knowledge base has the id {kb_id!r}.")
+    return NotFoundError(f"No knowledge base has the id {kb_id!r}. List the knowledge bases to find it.")

@@ -1,1 +1,1 @@
-"""Parsers: from the bytes of a file to pages of text."""
+"""Parsers, which convert the bytes of a file to pages of text."""

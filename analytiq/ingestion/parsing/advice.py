@@ -37,7 +37,7 @@ _ADVICE = {
 
 
 def advice_for(content_type: str) -> str | None:
-    """Return a sentence that names the format and what to upload instead; None for unknown types."""
+    """Return a sentence that names the format and an alternative to upload; None for unknown types."""
     kind, _, _ = content_type.partition("/")
     if kind in {"audio", "video"}:
         return f"Sound and films cannot be read. {_TEXT_OF_A_FILM}"

@@ -1,4 +1,4 @@
-"""Zip files from strangers: opened with limits, before anything is unpacked, and with one answer to all damage.
+"""Zip files from strangers: opened with limits, before anything is unpacked, and with one error for all damage.
 
 The formats that are zip packages (Word, Excel, PowerPoint, OpenDocument, EPUB) are all read inside `open_package`.
 """
@@ -17,15 +17,15 @@ from analytiq.ingestion.parsing.containers import is_encrypted_office_file
 MAX_MEMBERS = 20_000
 MAX_UNPACKED_BYTES = 512 * 1024 * 1024
 MAX_RATIO = 200
-"""Office XML of repetitive tables packs 50 to 100 times; a bomb of zeros packs 1,000 times."""
+"""Office XML of repetitive tables compresses 50 to 100 times; a bomb of zeros compresses 1,000 times."""
 RATIO_FLOOR_BYTES = 16 * 1024 * 1024
-"""Below it a member may pack as well as it likes: it cannot hurt."""
+"""Size below which any ratio is allowed, since a small member is harmless."""
 
 
 _DAMAGED = (
     BadZipFile,
     zlib.error,
-    NotImplementedError,  # a member that is packed by a method which no office program uses
+    NotImplementedError,  # a member compressed by a method that no office program uses
     etree.XMLSyntaxError,
     SyntaxError,  # an ElementTree.ParseError is one
     AttributeError,
@@ -36,25 +36,25 @@ _DAMAGED = (
     EOFError,
     OSError,
 )
-"""What the standard library, lxml and the formats' own libraries raise when parts are damaged, missing or swapped."""
+"""Errors of the standard library, lxml and the formats' own libraries for damaged, missing or swapped parts."""
 
 _ENCRYPTED = 0x1
-"""The bit of a member's flags that says it is unpacked only with a password."""
+"""The bit of a member's flags for encryption with a password."""
 
 
 @contextmanager
 def open_package(path: Path, *, noun: str, also_damaged: tuple[type[Exception], ...] = ()) -> Generator[ZipFile]:
-    """Open a zip package for as long as it is read, by whatever library.
+    """Open a zip package for as long as any library reads it.
 
     Args:
         path: The file.
-        noun: What its author calls it, as in "The workbook is damaged".
-        also_damaged: What the format's own library raises, beside the usual, when the file is damaged.
+        noun: The author's word for it, as in "The workbook is damaged".
+        also_damaged: Further errors of the format's own library for a damaged file.
 
     Raises:
         EncryptedFileError: it opens only with a password.
         CorruptFileError: it is damaged, as opening or reading it shows.
-        LimitExceededError: too many members, or they unpack to too much.
+        LimitExceededError: it has too many members, or they unpack to too much.
     """
     if is_encrypted_office_file(path):
         raise _needs_password(noun)
@@ -81,12 +81,12 @@ def _opened(path: Path) -> ZipFile:
 
 
 def check_members(members: list[ZipInfo]) -> None:
-    """Refuse what would unpack to too much, by the zip's directory alone.
+    """Refuse a package that would unpack to too much, by the zip's directory alone.
 
-    The declared sizes can be trusted for this: `zipfile` never reads more of a member than it declares.
+    The declared sizes are reliable for this: `zipfile` never reads more of a member than it declares.
 
     Raises:
-        LimitExceededError: too many members, or they unpack to too much.
+        LimitExceededError: it has too many members, or they unpack to too much.
     """
     if len(members) > MAX_MEMBERS:
         raise LimitExceededError(

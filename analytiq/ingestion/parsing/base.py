@@ -8,7 +8,7 @@ from typing import Protocol
 from analytiq.models.text import ParsedDocument
 
 ReportProgress = Callable[[int, int], None]
-"""Called with (pages done, pages of all)."""
+"""Called with the numbers of finished pages and of all pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,34 +19,34 @@ class ParseOptions:
     ocr_languages: tuple[str, ...] = ("eng",)
     """Tesseract's names of languages, the likeliest first."""
     charset_hint: str | None = None
-    """What the sender declared of a text file; the bytes win where they contradict it."""
+    """The sender's declaration for a text file; the bytes win if they contradict it."""
     ocr_engine: str = "tesseract"
     ocr_data_dir: Path | None = None
-    """Where the OCR engine's language data lies; None: where Debian's packages put it."""
+    """Directory of the OCR engine's language data; None: that of Debian's packages."""
 
 
 @dataclass(frozen=True, slots=True)
 class TypeHints:
-    """The hints at a file's content type from its name and its sender."""
+    """Hints at a file's content type from its name and its sender."""
 
     extension: str
     """With the dot, lower case."""
     named: str | None
     """The content type of the extension."""
     claimed: str | None
-    """The sender's."""
+    """The sender's content type."""
 
 
 class Parser(Protocol):
-    """Reads one format.
+    """A reader of one format.
 
-    It runs in a child process that may be killed at any time, on bytes that an attacker chose. Raises
+    It runs in a child process that may be killed at any time, on bytes chosen by an attacker. It raises
     the errors of `analytiq.errors` (CorruptFileError, EncryptedFileError, LimitExceededError,
-    EmptyDocumentError, UnsupportedFormatError), anything else counts as a corrupt file.
+    EmptyDocumentError, UnsupportedFormatError); any other error counts as a corrupt file.
     """
 
     content_types: tuple[str, ...]
-    """MIME types that it reads, the preferred one first."""
+    """MIME types of the format, the preferred one first."""
     extensions: tuple[str, ...]
     """File name endings with the dot, lower case."""
 

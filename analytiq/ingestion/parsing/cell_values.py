@@ -6,18 +6,18 @@ from datetime import date, datetime, time, timedelta
 from analytiq.ingestion.parsing.sheet_text import one_line
 
 _LITERAL = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]|\[[^\]]*\]|_.|\*.')
-"""In a number format: quoted text, an escaped character, a currency; colours, conditions, padding and filling."""
+"""Literal parts of a number format: quoted text, escaped characters, currencies, colours, conditions, padding."""
 _PLACEHOLDERS = re.compile(r"([0#?][0#?,]*)(?:\.([0#?]+))?")
 _SIGNIFICANT_DIGITS = 15
-"""So many Excel shows of a number: 0.1 + 0.2 is 0.3 there."""
+"""Digits that Excel shows of a number: there, 0.1 + 0.2 is 0.3."""
 _MARK = "\ufffc"
 _MAX_DIGITS = 30
 
 
 def shown_value(value: object, number_format: str | None = None) -> str:
-    """Return the text of a cell: dates as ISO, amounts with their currency and decimals, percentages as such.
+    """Return the displayed text of a cell: dates as ISO, amounts with their currency and decimals, percentages as such.
 
-    Thousands are not grouped: which sign does it is a matter of who looks, and no part of the file.
+    Thousands are not grouped: the separator depends on the viewer, not on the file.
     """
     if value is None:
         return ""

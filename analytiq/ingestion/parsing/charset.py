@@ -11,14 +11,14 @@ from charset_normalizer import from_bytes
 from analytiq.ingestion.parsing.latin_charsets import LATIN_CHARSETS, latin_charset
 
 GUESS_SAMPLE_BYTES = 256 * 1024
-"""A guess reads so much; the whole of a long text made it no better."""
+"""Bytes examined for a guess; more of a long text made it no better."""
 MIN_GUESS_BYTES = 100
-"""Below it the statistics are noise (`Größe` in Latin-1 was taken for cp1006), so the letters of a Latin language
-are believed first."""
+"""Size below which the statistics are noise (`Größe` in Latin-1 was taken for cp1006), so that the letters of a Latin
+language decide first."""
 MAX_BAD_SHARE = 0.001
-"""A UTF-8 text may have so many broken sequences per character: truncated downloads, one pasted byte."""
+"""Largest share of broken sequences of a UTF-8 text: truncated downloads, one pasted byte."""
 MIN_GOOD_PER_BAD = 4
-"""A Latin-1 text with few umlauts has few bad bytes too, but no valid sequences beside them."""
+"""Least ratio of valid sequences: a Latin-1 text with few umlauts has few bad bytes too, but no valid sequences."""
 
 MIN_ZERO_SHARE = 0.4
 MAX_STRAY_ZERO_SHARE = 0.01
@@ -30,7 +30,7 @@ OTHER_CHARSETS = (
     *("cp1251", "koi8_r", "koi8_u", "cp866", "iso8859_5", "cp1253", "iso8859_7"),
     *("cp1255", "iso8859_8", "cp1256", "iso8859_6", "cp874"),
 )
-"""What files are written in, beside the Latin charsets; offered all that Python knows, the guesser picked
+"""Charsets of files beside the Latin ones; with all of Python's charsets, the guesser picked
 hp_roman8, cp1125 and iso8859_10 for German, Russian and Polish."""
 
 _MARKS = (
@@ -44,18 +44,18 @@ _MARKS = (
 
 @dataclass(frozen=True, slots=True)
 class DecodedText:
-    """A text and the charset it was read by."""
+    """A text with its charset."""
 
     text: str
     charset: str
 
 
 def decode_text(data: bytes, *, hint: str | None = None) -> DecodedText:
-    """Decode a text file; it always succeeds, undecodable bytes become U+FFFD.
+    """Decode a text file; this always succeeds, and undecodable bytes become U+FFFD.
 
     Args:
         data: The whole file.
-        hint: The declared charset; used only where neither a mark nor valid UTF-8 contradicts it.
+        hint: The declared charset; used unless a mark or valid UTF-8 contradicts it.
     """
     for mark, charset in _MARKS:
         if data.startswith(mark):

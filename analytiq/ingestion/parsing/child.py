@@ -1,6 +1,6 @@
-"""The life of a child: bind itself, parse one document, write the outcome, end.
+"""The life of a child: restrict itself, parse one document, write the outcome, end.
 
-Every way out of `run` ends the process; it never returns into the server that forked it.
+Every path out of `run` ends the process; it never returns into the server that forked it.
 """
 
 import errno
@@ -39,14 +39,14 @@ from analytiq.models.text import ParsedDocument
 PROGRESS_INTERVAL_SECONDS = 0.1
 MAX_DETAIL_CHARACTERS = 2000
 EXIT_WITH_RIGHTS = 70
-"""The kernel kept the process from giving its rights up, so the document was not touched."""
+"""The kernel refused to remove the process's rights, so the document was not read."""
 
 OWN_CODE = "analytiq."
-"""Parsers of ours start no threads; what other packages bring may."""
+"""Modules of built-in parsers, which start no threads; those of other packages may."""
 
 
 def run(request: ForkRequest, channel: socket.socket, outcome_descriptor: int, *, server_pid: int) -> NoReturn:
-    """Parse and end with code 0 once an outcome is written, also where the outcome is a failure."""
+    """Parse and end with code 0 once an outcome is written, including a failure."""
     exit_code = 1
     try:
         _detach(server_pid)
@@ -56,19 +56,19 @@ def run(request: ForkRequest, channel: socket.socket, outcome_descriptor: int, *
         _write(_do(request.task, bound), outcome_descriptor)
         exit_code = EXIT_WITH_RIGHTS if bound.has_failed else 0
     finally:
-        # Not sys.exit: handlers and buffers that were inherited from the server are the server's.
+        # Not sys.exit: inherited handlers and buffers belong to the server.
         os._exit(exit_code)
 
 
 class ProgressReporter:
-    """Tells the caller how far the parser is, at most ten times a second and at the end."""
+    """Reports the parser's progress, at most ten times a second and at the end."""
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self._next_report = 0.0
 
     def __call__(self, done: int, total: int) -> None:
-        """Pages done, pages of all."""
+        """Report the numbers of finished pages and of all pages."""
         now = time.monotonic()
         if now < self._next_report and done < total:
             return
@@ -78,7 +78,7 @@ class ProgressReporter:
 
 @dataclass(slots=True)
 class _Bound:
-    """The step between the import of code and the sight of a document: the process gives its rights up."""
+    """The step between the import of code and the read of a document: the process gives up its rights."""
 
     isolation: Isolation
     channel: socket.socket
@@ -86,7 +86,7 @@ class _Bound:
     has_failed: bool = False
 
     def give_up(self, *readable: Path, allow_threads: bool = False) -> None:
-        """Keep the channel, the outcome's file, and the reading of these paths."""
+        """Give up all rights except the channel, the outcome's file, and reading these paths."""
         if self.isolation.mode == "off":
             return
         self.has_failed = True
@@ -99,7 +99,7 @@ class _Bound:
         self.has_failed = False
 
     def give_up_for(self, parser: str, *paths: Path) -> None:
-        """As `give_up`, for a parser that is imported.
+        """Give up all rights, as `give_up`, for an imported parser.
 
         Raises:
             ParserUnavailableError: Its import started threads, which keep their rights.
@@ -129,7 +129,7 @@ def _do(task: Task, bound: _Bound) -> Outcome:
 
 
 def _parse(task: ParseTask, bound: _Bound) -> ParsedDocument:
-    """Load the parser, give rights up, read the file, make the text storable."""
+    """Load the parser, give up rights, read the file, make the text storable."""
     if task.path.stat().st_size == 0:
         raise EmptyDocumentError("The file is empty: upload it again.")
     parser: Parser = load_parser(task.parser)
@@ -142,7 +142,7 @@ def _files_of(task: ParseTask | PlaceTask) -> list[Path]:
 
 
 def _place_words(task: PlaceTask, bound: _Bound) -> PageWords:
-    # Not imported with this module: the server imports it first, and parsers after.
+    # Not imported with this module, which the server imports before the parsers.
     from analytiq.ingestion.parsing.placing import place_words
 
     bound.give_up_for(task.parser, *_files_of(task))
@@ -191,7 +191,7 @@ def _storable(failure: Failure) -> Outcome:
 
 
 def _detach(server_pid: int) -> None:
-    """Own process group, default signals, no output: libraries print what a document's author words."""
+    """Detach: own process group, default signals, no output, since libraries print words of the document's author."""
     os.setpgid(0, 0)
     _bind_to_server(server_pid)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -203,7 +203,7 @@ def _detach(server_pid: int) -> None:
 
 
 def _bind_to_server(server_pid: int) -> None:
-    """Die with the server and never gain rights: only the server can kill this process."""
+    """Die with the server and never gain rights, so that only the server can kill this process."""
     kernel.die_with_parent(signal.SIGKILL)
     kernel.forbid_new_privileges()
     if os.getppid() != server_pid:  # it died before the first call

@@ -1,6 +1,6 @@
-"""A look into zip and OLE containers, to tell the office formats apart.
+"""Detection of office formats inside zip and OLE containers.
 
-This reads little and allocates little, whatever the file claims, and fails on none: `zipfile` would build an object
+This reads little and allocates little, whatever the file claims, and never fails: `zipfile` would build an object
 for each of a million members.
 """
 
@@ -15,11 +15,11 @@ PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentatio
 EPUB = "application/epub+zip"
 COMPOUND = "application/x-ole-storage"
 ENCRYPTED_OFFICE = "application/encrypted"
-"""An office file with a password; which one it is, only its name tells."""
+"""An office file with a password; only its name reveals the kind."""
 OFFICE = frozenset({DOCX, XLSX, PPTX})
 
 _DIRECTORY_BYTES = 256 * 1024
-"""So much of a zip's directory is searched; Word's main part is among its first dozen names."""
+"""Bytes of a zip's directory that are searched; Word's main part is among its first dozen names."""
 _END_RECORD = struct.Struct("<4s4H2LH")
 _TAIL_BYTES = 64 * 1024 + _END_RECORD.size
 
@@ -65,7 +65,7 @@ def compound_content_type(path: Path, head: bytes) -> str:
 
 
 def is_encrypted_office_file(path: Path) -> bool:
-    """Return True if this is an office file that was saved with a password: an OLE file around the encrypted zip."""
+    """Return True if this is an office file saved with a password: an OLE file around the encrypted zip."""
     with path.open("rb") as file:
         head = file.read(_DIRECTORY_BYTES)
     if not head.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
@@ -75,7 +75,7 @@ def is_encrypted_office_file(path: Path) -> bool:
 
 
 def _declared_member(head: bytes) -> str | None:
-    """OpenDocument and EPUB begin with a stored member `mimetype` that holds the type."""
+    """Return the type in the stored member `mimetype`, with which OpenDocument and EPUB begin."""
     if head[30:38] != b"mimetype":
         return None
     size = struct.unpack_from("<L", head, 18)[0]

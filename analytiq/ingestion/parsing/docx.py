@@ -1,4 +1,4 @@
-"""Word documents: the body by mammoth, and by our own reader what mammoth leaves out."""
+"""Word documents: the body by mammoth, the parts that mammoth omits by a reader of this package."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ from analytiq.ingestion.parsing.html_markdown import html_to_markdown
 from analytiq.models.text import ParsedDocument, ParsedPage
 
 _BACK_LINK = re.compile(r'\s*<a href="#(?:foot|end)note-ref-\d+">↑</a>')
-"""Mammoth ends each note with an arrow to its place in the text."""
+"""Mammoth ends each note with an arrow back to its place in the text."""
 
 
 class DocxParser:
@@ -41,7 +41,7 @@ def _read_body(path: Path) -> str:
 
 
 def _without_image(_image: Any) -> list[Any]:
-    """Mammoth's answer to a picture: nothing; by default it writes the whole file as base64."""
+    """Return nothing for a picture; by default, mammoth writes the whole file as base64."""
     return []
 
 

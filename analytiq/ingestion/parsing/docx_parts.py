@@ -13,7 +13,7 @@ MAIN_NAMESPACES = (
     "http://schemas.openxmlformats.org/wordprocessingml/2006/main",
     "http://purl.oclc.org/ooxml/wordprocessingml/main",
 )
-"""Of transitional documents, which Word writes, and strict ones, which the standard prefers."""
+"""Namespaces of transitional documents, which Word writes, and strict ones, which the standard prefers."""
 COMPATIBILITY = "http://schemas.openxmlformats.org/markup-compatibility/2006"
 
 _HEADER = re.compile(r"word/header\d*\.xml")
@@ -22,7 +22,7 @@ _FOOTER = re.compile(r"word/footer\d*\.xml")
 
 @dataclass(frozen=True, slots=True)
 class SideTexts:
-    """Each distinct text once, in the order of the parts."""
+    """The distinct texts, each once, in the order of the parts."""
 
     headers: tuple[str, ...]
     footers: tuple[str, ...]
@@ -31,7 +31,7 @@ class SideTexts:
 
 
 def read_side_texts(archive: ZipFile) -> SideTexts:
-    """Read them from a package that `open_package` has opened."""
+    """Read them from a package opened by `open_package`."""
     names = sorted(archive.namelist())
     return SideTexts(
         headers=_distinct(_part_text(archive, name) for name in names if _HEADER.fullmatch(name)),
@@ -65,7 +65,7 @@ def _comments(archive: ZipFile, names: list[str]) -> Iterator[str]:
 
 
 def _lost_text_boxes(archive: ZipFile, names: list[str]) -> Iterator[str]:
-    """Text boxes in the modern half of an alternative whose old half, which mammoth reads, has none."""
+    """Yield text boxes in the modern half of an alternative whose old half, which mammoth reads, has none."""
     if "word/document.xml" not in names:
         return
     for alternative in _parsed(archive, "word/document.xml").iter(f"{{{COMPATIBILITY}}}AlternateContent"):
@@ -77,7 +77,7 @@ def _lost_text_boxes(archive: ZipFile, names: list[str]) -> Iterator[str]:
 
 
 def _text_of(root: Element) -> str:
-    """Return the text of an element's paragraphs, a line each; deleted text is in other elements and stays out."""
+    """Return the text of an element's paragraphs, a line each; deleted text is in other elements and is omitted."""
     lines: list[str] = []
     line: list[str] = []
     for element in root.iter("{*}p", "{*}t", "{*}tab", "{*}br"):
@@ -94,7 +94,7 @@ def _text_of(root: Element) -> str:
 
 
 def _in_fallback(element: Element, root: Element) -> bool:
-    """Return True if the text is the second, compatible copy of a text that stands in the first one too."""
+    """Return True if the text is the second, compatible copy of a text in the first one."""
     for ancestor in element.iterancestors():
         if ancestor is root:
             return False

@@ -1,4 +1,4 @@
-"""E-mails (and web pages saved as one), read by the standard library: one page."""
+"""E-mails (and web pages saved as such), read by the standard library, as one page."""
 
 import re
 from collections.abc import Iterator
@@ -22,12 +22,12 @@ from analytiq.models.text import ParsedDocument, ParsedPage
 
 SHOWN_HEADERS = ("From", "To", "Cc", "Date")
 MIN_PLAIN_SHARE = 0.5
-"""Of the longest alternative's characters. A shorter plain text is the note that one's program cannot show the rest."""
+"""Share of the longest alternative's characters. A shorter plain text is only a notice to plain-text readers."""
 DEEPEST_PART = 30
 NAMED_ATTACHMENTS = 100
 MAX_HEADER_CHARACTERS = 10_000
-"""Of a header's source. The library decodes encoded words in the square of their number (200,000 took 160 seconds), and
-takes as long over the parameters of a content type."""
+"""Most characters of a header's source. The library decodes encoded words in quadratic time (200,000 took 160 s), and
+likewise the parameters of a content type."""
 
 _BLANKS = re.compile(r"\s+")
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -36,7 +36,7 @@ Part: TypeAlias = "Message[str, str]"
 
 
 class _BoundedHeaders(policy.Compat32):
-    """Cuts headers where they are read: the library's parser looks into them itself."""
+    """Cuts headers as they are read, since the library's parser itself examines them."""
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         name, value = super().header_source_parse(sourcelines)
@@ -55,7 +55,7 @@ class EmailParser:
     extensions = (".eml", ".mht", ".mhtml")
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-        """Read the message; what is attached to it is named, and a warning says that it is not read."""
+        """Read the message; attachments are named, and a warning says that they are not read."""
         data = path.read_bytes()
         if data.startswith(_WIDE_MARKS) or unmarked_utf16(data):
             data = decode_text(data).text.encode("utf-8")  # some programs export messages as UTF-16
@@ -107,13 +107,13 @@ def _body(part: Part, attachments: _Attachments, *, depth: int) -> str:
 
 
 def _children(part: Part) -> list[Part]:
-    # Asked first: a text would be decoded, by a charset that may be anything.
+    # Checked first: a text would be decoded, by any charset.
     children = cast("list[object]", part.get_payload()) if part.is_multipart() else []
     return [cast("Part", child) for child in children if isinstance(child, Message)]
 
 
 def _best(children: list[Part], texts: list[str]) -> str:
-    """Of the forms of one text the plain one, unless another says much more."""
+    """Return the plain alternative of a text, unless another contains much more."""
     longest = max(texts, key=len)
     for child, text in zip(children, texts, strict=True):
         if child.get_content_type() == "text/plain" and text and len(text) >= MIN_PLAIN_SHARE * len(longest):
@@ -135,7 +135,7 @@ def _leaf_text(part: Part, content_type: str) -> str:
 def _charset(part: Part) -> str | None:
     try:
         return part.get_content_charset()
-    except (TypeError, ValueError, LookupError):  # the library's own, over a parameter that says it twice
+    except (TypeError, ValueError, LookupError):  # the library's own, for a repeated parameter
         return None
 
 
@@ -150,7 +150,7 @@ def _file_name(part: Part) -> str:
 
 
 def _header(message: Part, wanted: str) -> str:
-    """Return a header's text on one line. The raw value: the library replaces bytes that are not ASCII."""
+    """Return a header's text on one line, from the raw value: the library replaces bytes that are not ASCII."""
     for name, value in message.raw_items():
         if name.lower() == wanted.lower():
             return _BLANKS.sub(" ", _decoded(str(value))).strip()

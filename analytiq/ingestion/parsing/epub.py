@@ -18,7 +18,7 @@ from analytiq.models.text import ParsedDocument, ParsedPage
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 _OBFUSCATED_FONTS = frozenset({"http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"})
-"""Fonts scrambled against copying hide no text."""
+"""Scrambled fonts, which protect against copying and hide no text."""
 
 
 class EpubParser:
@@ -28,7 +28,7 @@ class EpubParser:
     extensions = (".epub",)
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-        """Read every document that is read in turn; what stands outside that turn is left out."""
+        """Read every document in reading order; omit those outside of it."""
         with open_package(path, noun="book") as archive:
             if _is_locked(archive):
                 raise EncryptedFileError("The book is protected against copying: upload an unprotected copy.")
@@ -68,7 +68,7 @@ def _package_name(archive: ZipFile) -> str:
 
 
 def _chapters(package: Element, folder: str) -> Iterator[str]:
-    """Return the members of the spine, each once."""
+    """Yield the members of the spine, each once."""
     files = {
         item.get("id"): posixpath.normpath(posixpath.join(folder, unquote(item.get("href", "").partition("#")[0])))
         for item in package.iter("{*}item")

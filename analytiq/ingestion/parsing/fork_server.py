@@ -1,12 +1,12 @@
-"""The process that forks the children: small, of one thread, with the parsers' libraries already imported.
+"""The process that forks the children: small, single-threaded, with the parsers' libraries already imported.
 
-The caller is an asyncio process with threads, which must not fork: a lock that another thread holds stays
-locked in the child for ever. A fresh interpreter for each document is safe too, but takes 160 to 280 ms until
-it has imported its parser; a child of this server has answered after 9 (a text file of 48 kB).
+The caller is an asyncio process with threads, which must not fork: a lock held by another thread would stay
+locked in the child forever. A fresh interpreter for each document is safe too, but takes 160 to 280 ms to
+import its parser; a child of this server answers after 9 (a text file of 48 kB).
 
 Each document has a socket of its own. The server holds one end until the child is gone, which gives the rule
-that everything rests on: when the caller closes its end, for whatever reason and be it by dying, the server
-kills the child and all that it has started. The caller never kills by process id, so no reused id is hit.
+that everything rests on: when the caller closes its end, for whatever reason, even by dying, the server
+kills the child and all of its descendants. The caller never kills by process id, so no reused id is hit.
 """
 
 import gc
@@ -43,7 +43,7 @@ PRELOADED = (
     "analytiq.ingestion.ocr.tesseract",
 )
 STOP = b"stop"
-"""The message that ends the server and its children at once; the control socket's end lets its children finish."""
+"""The message that ends the server and its children at once; the control socket's end lets children finish."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,14 @@ class _Child:
 
 
 def serve(control_descriptor: int, *, preload: bool = True) -> None:
-    """Fork a child for each request on the control socket, until the caller closes that.
+    """Fork a child for each request on the control socket, until the caller closes it.
 
     Args:
-        control_descriptor: Of the socket that brings the requests.
-        preload: Import the parsers' libraries once for all children. Where a library kills its importer (an
-            instruction that the processor lacks, say), only the child that needs the library may import it.
+        control_descriptor: Of the socket for requests.
+        preload: Import the parsers' libraries once for all children. If a library kills its importer (for lack of a
+            processor instruction, say), only the child that needs the library may import it.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is the caller's to answer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the caller handles a terminal's Ctrl-C
     kernel.forbid_memory_reads()
     kernel.adopt_orphans()
     for module in PRELOADED if preload else ():
@@ -70,8 +70,8 @@ def serve(control_descriptor: int, *, preload: bool = True) -> None:
             importlib.import_module(module)
         except Exception as error:  # noqa: BLE001 -- a document that needs the module fails by it, and no other
             sys.stderr.write(f"analytiq parsing server: cannot import {module} ({type(error).__name__}: {error})\n")
-    mimetypes.init()  # it reads files of /etc, which a child may not
-    # What is imported now never dies: keep the collector from writing to its pages, which children share.
+    mimetypes.init()  # it reads files of /etc, which are forbidden to a child
+    # Present imports live forever: keep the collector from writing to their pages, which children share.
     gc.collect()
     gc.freeze()
     with socket.socket(fileno=control_descriptor) as control:
@@ -84,7 +84,7 @@ class _ForkServer:
         self._selector = selectors.DefaultSelector()
         self._children: dict[int, _Child] = {}
         self._is_running = True
-        """Requests may still come."""
+        """True while requests may arrive."""
         self._is_stopped = False
 
     def run(self) -> None:
@@ -100,7 +100,7 @@ class _ForkServer:
     def _accept(self) -> None:
         message, descriptors, _, _ = socket.recv_fds(self._control, MAX_MESSAGE_BYTES, 2)
         if not message or message == STOP:
-            # Without a word the caller has died, which ends the children by their own sockets, or wants no more.
+            # End of file: the caller has died, which ends the children by their own sockets, or sends no more requests.
             self._is_running = False
             self._is_stopped = message == STOP
             self._selector.unregister(self._control)
@@ -118,7 +118,7 @@ class _ForkServer:
         if pid == 0:
             self._become_child(message, channel, descriptors[1], server_pid)
         os.close(descriptors[1])
-        with suppress(OSError):  # the child does the same; whoever comes first
+        with suppress(OSError):  # the child does the same, whichever is first
             os.setpgid(pid, pid)
         started = _Child(pid, os.pidfd_open(pid), channel)
         self._children[pid] = started
@@ -139,8 +139,8 @@ class _ForkServer:
             os._exit(1)
 
     def _kill(self, running: _Child) -> None:
-        # One round of the selector may hold both a child's end and its caller's leaving: after the first, the
-        # process id may be somebody else's.
+        # One round of the selector may contain both a child's end and its caller's disconnection: after the first, the
+        # process id may belong to another process.
         if self._children.get(running.pid) is not running:
             return
         with suppress(KeyError):
@@ -151,7 +151,7 @@ class _ForkServer:
 
     def _reap(self, ended: _Child) -> None:
         with suppress(ProcessLookupError):
-            os.killpg(ended.pid, signal.SIGKILL)  # what it may have started must not outlive it
+            os.killpg(ended.pid, signal.SIGKILL)  # its children must not outlive it
         _, status = os.waitpid(ended.pid, 0)
         self._selector.unregister(ended.pid_descriptor)
         os.close(ended.pid_descriptor)
@@ -163,9 +163,9 @@ class _ForkServer:
         self._kill_orphans()
 
     def _kill_orphans(self) -> None:
-        """Kill what left its child's process group, where the kernel has no filter that forbids it.
+        """Kill processes that left their child's process group, if the kernel has no filter that forbids leaving.
 
-        Each is a child of this process once its own parent has ended, and may bring others to light by its end.
+        Each is a child of this process once its own parent has ended, and may reveal others by its end.
         """
         while orphans := _own_children() - self._children.keys():
             for pid in orphans:
@@ -175,7 +175,7 @@ class _ForkServer:
 
 
 def _own_children() -> set[int]:
-    """Return the process ids of this process's children, ended ones included; none where the kernel does not tell."""
+    """Return the process ids of this process's children, ended ones included; none if the kernel does not list them."""
     try:
         return set(map(int, Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split()))
     except OSError:
@@ -183,7 +183,7 @@ def _own_children() -> set[int]:
 
 
 def _tell(channel: socket.socket, news: dict[str, object]) -> None:
-    # The caller may have gone, or be so slow that its socket is full of progress; the server waits for nobody.
-    # An end that could not be told shows as a closed socket.
+    # The caller may be gone, or so slow that its socket is full of progress; the server never waits.
+    # An unreported end shows as a closed socket.
     with suppress(OSError):
         channel.send(orjson.dumps(news), socket.MSG_DONTWAIT)

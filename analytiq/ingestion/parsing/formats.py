@@ -1,7 +1,7 @@
 """Detection of a file's content type: by its bytes, then its name, then the sender's header.
 
-Binary formats are told by their bytes alone, so a wrong extension changes nothing. Text formats look alike as
-bytes, so there the name decides, then the sender; a file that is neither known binary nor text is octets.
+Binary formats are recognized by their bytes alone, so a wrong extension changes nothing. Text formats look alike as
+bytes, so the name decides, then the sender; a file that is neither known binary nor text is octets.
 """
 
 import mimetypes
@@ -115,7 +115,7 @@ _EMAIL_HEADERS = frozenset(
     (b"from", b"to", b"subject", b"date", b"message-id", b"mime-version", b"received", b"return-path", b"delivered-to")
 )
 _TEXT_CONTROLS = bytes([*range(0x07, 0x0E), 0x1B])
-"""Controls that texts hold: bell to carriage return, and the escape of ISO-2022."""
+"""Control characters in texts: bell to carriage return, and the escape of ISO-2022."""
 
 
 def detect_content_type(
@@ -129,27 +129,27 @@ def detect_content_type(
 
     Args:
         path: The stored bytes.
-        file_name: The name that the file was uploaded under; empty: that of `path`.
+        file_name: The name of the upload; empty: that of `path`.
         declared: The sender's Content-Type; its parameters are ignored.
-        registry: Whose parsers' file name endings count besides the usual ones; None: the installed ones.
+        registry: Parsers whose file name endings count besides the usual ones; None: the installed ones.
 
     Returns:
-        A MIME type in lower case, `application/octet-stream` where nothing is known.
+        A MIME type in lower case, `application/octet-stream` if unknown.
     """
     return detect(path, hints_of(file_name or path.name, declared=declared, registry=registry))
 
 
 def hints_of(file_name: str, *, declared: str | None = None, registry: ParserRegistry | None = None) -> TypeHints:
-    """Return what the name and the sender say of a file; arguments as of `detect_content_type`."""
+    """Return the hints from a file's name and sender; arguments as of `detect_content_type`."""
     extension = PurePath(file_name).suffix.lower()
     named = _TEXT_EXTENSIONS.get(extension) or (registry or default_registry()).content_type_of_extension(extension)
     return TypeHints(extension, named, canonical_content_type(declared))
 
 
 def text_by_name(head: bytes, hints: TypeHints) -> str | None:
-    """Return the content type of a file that is plain text by its name and no other kind by its first bytes.
+    """Return the content type of a file that is plain text by its name and of no other kind by its first bytes.
 
-    It compares bytes and interprets none, so the process that holds keys may call it on any file.
+    It compares bytes without interpreting any, so a process with keys may call it on any file.
     """
     is_contradicted = hints.named == PLAIN and hints.claimed not in {None, PLAIN}
     if hints.named not in _READ_AS_TEXT or is_contradicted or not looks_like_text(head) or b"%PDF-" in head[:1024]:
@@ -161,7 +161,7 @@ def text_by_name(head: bytes, hints: TypeHints) -> str | None:
 def detect(path: Path, hints: TypeHints) -> str:
     """Return the canonical content type of a file.
 
-    It interprets bytes of a stranger's choice: call it in the sandbox (`sandbox.detect_in_child`).
+    It interprets untrusted bytes: call it in the sandbox (`sandbox.detect_in_child`).
     """
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
@@ -179,7 +179,7 @@ def detect(path: Path, hints: TypeHints) -> str:
 
 
 def canonical_content_type(declared: str | None) -> str | None:
-    """Return a declared Content-Type without parameters and under its usual name; None where it says nothing."""
+    """Return a declared Content-Type without parameters and under its usual name; None if it is unspecific."""
     if not declared:
         return None
     bare = declared.partition(";")[0].strip().lower()
@@ -190,7 +190,7 @@ def canonical_content_type(declared: str | None) -> str | None:
 
 
 def looks_like_text(head: bytes) -> bool:
-    """Return True if the first bytes of a file are those of a text in any charset."""
+    """Return True if the first bytes of a file look like text in any charset."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or unmarked_utf16(head[: len(head) // 2 * 2]):
         return True
     if b"\x00" in head:
@@ -254,7 +254,7 @@ def _text_content_type(head: bytes, named: str | None, claimed: str | None) -> s
 
 
 def _begins_as_email(start: bytes) -> bool:
-    """Return True if headers stand before the first blank line, three of them those of a message."""
+    """Return True if the first lines are headers, three of them those of a message."""
     headers = _FOLD.sub(b" ", start.lstrip().replace(b"\r\n", b"\n").partition(b"\n\n")[0])
     names = [line.partition(b":")[0].lower() for line in headers.split(b"\n")[:100]]
     if not all(_HEADER_NAME.fullmatch(name) for name in names[:-1]):

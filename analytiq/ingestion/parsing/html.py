@@ -1,4 +1,4 @@
-"""Web pages: the article without the navigation around it, where an article can be made out."""
+"""Web pages: the article without the surrounding navigation, if an article is found."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from analytiq.ingestion.parsing.visible_text import visible_text
 from analytiq.models.text import ParsedDocument, ParsedPage
 
 MIN_ARTICLE_SHARE = 0.25
-"""Of the visible characters. A shorter article is taken for a miss: of six pages one was, at 0.245."""
+"""Least share of the visible characters. A shorter article counts as a miss: of six pages one was, at 0.245."""
 
 _META_CHARSET = re.compile(rb"""<meta[^>]{0,300}?charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,300}\?>")
@@ -24,13 +24,13 @@ _BLANKS = re.compile(r"\s+")
 
 
 class HtmlParser:
-    """The article as Markdown, by trafilatura; the whole page where it finds too little."""
+    """The article as Markdown, by trafilatura; the whole page if it finds too little."""
 
     content_types = ("text/html",)
     extensions = (".html", ".htm", ".xhtml")
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-        """Read the page; there is one page number."""
+        """Read the file as one page."""
         html = decode_html(path.read_bytes(), declared=options.charset_hint)
         text = readable_text(html)
         report_progress(1, 1)
@@ -38,7 +38,7 @@ class HtmlParser:
 
 
 def _without_long_tags(html: str) -> str:
-    """Drop the attributes of tags that no author writes: HTML parsers compare each attribute with all others.
+    """Drop the attributes of implausibly long tags: HTML parsers compare each attribute with all others.
 
     A tag of 300,000 attributes (2.8 MB) took more than 200 s.
     """
@@ -46,11 +46,11 @@ def _without_long_tags(html: str) -> str:
 
 
 def decode_html(data: bytes, *, declared: str | None) -> str:
-    """Decode by mark, UTF-8, the transport's charset, the page's own; the XML declaration goes."""
+    """Decode by BOM, then UTF-8, HTTP charset and declared charset; strip the XML declaration."""
     meta = _META_CHARSET.search(data, 0, 8192)
     own = meta[1].decode("ascii") if meta else None
     if own and own.lower().startswith(("utf-16", "utf-32")):
-        own = None  # ASCII that could be searched for the declaration disproves it
+        own = None  # the declared charset is not compatible with ASCII, in which the declaration was found
     return _without_long_tags(_XML_DECLARATION.sub("", decode_text(data, hint=declared or own).text))
 
 
@@ -71,7 +71,7 @@ def _article(html: str) -> str:
 
 
 def _with_headings(html: str, article: str) -> str:
-    """Put title and main heading in front where the article has lost them: they name its subject."""
+    """Prepend title and main heading if the article has lost them: they name its subject."""
     missing: list[str] = []
     for heading in _headings(html):
         if heading and heading not in missing and heading not in article:

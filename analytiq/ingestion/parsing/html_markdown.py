@@ -1,4 +1,4 @@
-"""HTML to Markdown with every word kept: for documents that have no navigation around them."""
+"""Conversion of HTML to Markdown that keeps every word, for documents without navigation."""
 
 from html_to_markdown import ConversionOptions, convert
 
@@ -13,5 +13,5 @@ _OPTIONS = ConversionOptions(
 
 
 def html_to_markdown(html: str) -> str:
-    """Headings, lists and tables as Markdown; nothing is escaped, so that words stay as they were written."""
+    """Convert headings, lists and tables to Markdown; escape nothing, so that words stay as written."""
     return (convert(html, _OPTIONS).content or "").strip()

@@ -1,4 +1,4 @@
-"""Pictures of text: PNG, JPEG, TIFF with its pages, WebP, BMP, GIF."""
+"""Images of text: PNG, JPEG, TIFF with its pages, WebP, BMP, GIF."""
 
 import warnings
 from collections.abc import Generator
@@ -18,20 +18,20 @@ from analytiq.ingestion.parsing.page_images import (
 from analytiq.models.text import ParsedDocument, ParsedPage
 
 MAX_DECODED_PIXELS = 200_000_000
-"""Of one frame; decoded it takes up to 800 MB. A bomb of a few kilobytes declares billions."""
+"""Most pixels of one frame, which takes up to 800 MB decoded. A bomb of a few kilobytes declares billions."""
 
 SMALL_SIDE_PIXELS = 1600
 ENLARGED_SIDE_PIXELS = 2400
 MAX_ENLARGEMENT = 3.0
-"""A picture whose longer side is small is enlarged: a page of 612 x 792 pixels gave 1,412 characters at
-confidence 48 as it was, 3,453 at 86 three times as large."""
+"""A picture with a small longer side is enlarged: a page of 612 x 792 pixels gave 1,412 characters at
+confidence 48 unscaled, 3,453 at 86 three times as large."""
 
 PLAUSIBLE_DOTS_PER_INCH = range(150, 1201)
-"""Told 72 dpi, Tesseract takes ordinary letters for huge ones and drops most of a page."""
+"""At 72 dpi, Tesseract takes ordinary letters for huge ones and drops most of a page."""
 
 
 class ImageParser:
-    """Each page of a TIFF is a page; of other formats the first frame counts, an animation repeats itself."""
+    """Each page of a TIFF is a page; of other formats, the first frame counts, since animations repeat themselves."""
 
     content_types = ("image/png", "image/jpeg", "image/tiff", "image/webp", "image/bmp", "image/gif")
     extensions = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp", ".gif")
@@ -59,7 +59,7 @@ class ImageParser:
 
 @contextmanager
 def guarded() -> Generator[None]:
-    """Within the block pictures that are bombs or damaged raise our errors.
+    """Turn errors about bombs and damaged pictures within the block into those of the library.
 
     Raises:
         LimitExceededError: too many pixels.
@@ -81,7 +81,7 @@ def guarded() -> Generator[None]:
 
 
 def grey_image(frame: Image.Image) -> GreyImage:
-    """Return a frame as a person sees it: turned as its EXIF says, on white where it is transparent, in grey."""
+    """Return a frame as displayed: rotated by its EXIF, on white if transparent, in grey."""
     upright = ImageOps.exif_transpose(frame)
     if upright.mode in {"RGBA", "LA", "PA"} or "transparency" in upright.info:
         opaque = Image.new("RGBA", upright.size, "white")
@@ -99,7 +99,7 @@ def grey_image(frame: Image.Image) -> GreyImage:
 
 
 def _reading_scale(width: int, height: int) -> float:
-    """Return the scale of a picture at which Tesseract reads well and within its memory."""
+    """Return the scale at which Tesseract reads a picture well and within its memory."""
     longer = max(width, height)
     if longer < SMALL_SIDE_PIXELS:
         return min(MAX_ENLARGEMENT, ENLARGED_SIDE_PIXELS / longer)
@@ -107,7 +107,7 @@ def _reading_scale(width: int, height: int) -> float:
 
 
 def _dots_per_inch(frame: Image.Image, scale: float) -> int:
-    """Return the declared resolution where it is believable; screenshots say 72 or nothing, some scanners say 1."""
+    """Return the declared resolution if plausible; screenshots declare 72 or nothing, some scanners 1."""
     declared = frame.info.get("dpi", (0, 0))
     try:
         value = round(float(declared[0]) * scale)

@@ -40,16 +40,16 @@ class Isolation:
     """The isolation of one parser."""
 
     mode: IsolationMode = "best_effort"
-    """`required`: refuse documents where the kernel lacks a feature. `off`: parsers keep all rights."""
+    """`required`: refuse documents if the kernel lacks a feature. `off`: parsers keep all rights."""
     readable: tuple[Path, ...] = ()
-    """Besides code, fonts and OCR data: what parsers of other packages need."""
+    """Paths that parsers of other packages need, besides code, fonts and OCR data."""
 
 
 BEST_EFFORT = Isolation()
 
 
 def isolation_of(settings: ExtractionSettings) -> Isolation:
-    """Return the isolation that an operator has set."""
+    """Return the isolation set by the operator."""
     return Isolation(settings.isolation, settings.readable_paths)
 
 
@@ -58,18 +58,18 @@ class Examination:
     """The faults of parser isolation on this machine, and the parsers that cannot be imported."""
 
     remaining: tuple[str, ...] = ()
-    """Empty where parsers are isolated."""
+    """Sentences on actions that parsers can still do; empty if they are isolated."""
     unavailable: tuple[str, ...] = ()
     """A sentence for each parser that cannot be imported."""
 
     @property
     def gap(self) -> str | None:
-        """Return a sentence on the isolation that is missing, None where it is whole."""
+        """Return a sentence on missing isolation, None if it is complete."""
         return None if not self.remaining else describe_gap(self.remaining)
 
 
 def describe_gap(remaining: Iterable[str]) -> str:
-    """Return a sentence that tells what is not prevented, and what to do."""
+    """Describe the missing protection, with a remedy."""
     return (
         f"Parsers are not isolated: a document that takes over its parser could {', '.join(remaining)}. Needed are"
         " Landlock (Linux 5.13 or newer, with `landlock` in /sys/kernel/security/lsm) and seccomp filters; a container"
@@ -79,7 +79,7 @@ def describe_gap(remaining: Iterable[str]) -> str:
 
 
 def code_paths() -> tuple[Path, ...]:
-    """Return the directories of installed code, never a checkout as a whole: it may hold keys and data."""
+    """Return the directories of installed code, never a whole checkout, which may contain keys and data."""
     prefixes = {Path(sys.prefix), Path(sys.base_prefix)}
     libraries = [prefix / name for prefix in sorted(prefixes) for name in ("lib", "lib64")]
     # Those of `pip install --user` lie below the home directory.
@@ -88,11 +88,11 @@ def code_paths() -> tuple[Path, ...]:
 
 
 def readable_paths(*, parser: str, extra: Iterable[Path] = ()) -> tuple[Path, ...]:
-    """Return what a parser may read besides its document.
+    """Return the paths that a parser may read besides its document.
 
     Args:
-        parser: `module:Class`, imported already. A package that is not installed but on the import path is read too.
-        extra: Named by the operator.
+        parser: `module:Class`, already imported. A package on the import path need not be installed.
+        extra: Set by the operator.
     """
     return (*code_paths(), *_SYSTEM_PATHS, *_package_of(parser.partition(":")[0].partition(".")[0]), *extra)
 
@@ -101,7 +101,7 @@ def refuse_readable_data(data_dir: Path, *, extra: Iterable[Path] = ()) -> None:
     """Refuse a data directory, or one for temporary files, that parsers could read.
 
     Raises:
-        InvalidInputError: A rule of Landlock holds for all beneath a directory, and knows no exception.
+        InvalidInputError: A rule of Landlock applies to everything below a directory, without exceptions.
     """
     readable = [path.resolve() for path in (*code_paths(), *_SYSTEM_PATHS, *extra)]
     for directory, setting in ((data_dir, "ANALYTIQ_DATA_DIR"), (Path(tempfile.gettempdir()), "TMPDIR")):
@@ -114,6 +114,6 @@ def refuse_readable_data(data_dir: Path, *, extra: Iterable[Path] = ()) -> None:
 
 
 def _package_of(name: str) -> tuple[Path, ...]:
-    """Return the directories of an imported top-level package, which it may import more of later."""
+    """Return the directories of an imported top-level package, which may import more from them later."""
     module = sys.modules.get(name) or importlib.import_module(name)
     return tuple(Path(directory) for directory in getattr(module, "__path__", ()))

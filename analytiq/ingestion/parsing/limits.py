@@ -1,4 +1,4 @@
-"""The resource limits of parsing one document, set in the child before it opens the document."""
+"""Resource limits for parsing one document, set in the child before it opens the document."""
 
 import resource
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 
 OPEN_FILES = 256
 CPU_GRACE_SECONDS = 5
-"""After the soft limit, which names its cause by SIGXCPU, the hard one kills what survived that."""
+"""Delay of the hard limit, which kills survivors of the soft one; the soft limit reveals its cause by SIGXCPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +18,13 @@ class ParseLimits:
     cpu_seconds: int = 600
     wall_seconds: float = 900.0
     output_bytes: int = 256 * 1024 * 1024
-    """Of the extracted text, as JSON; also the largest file that the child may write."""
+    """Most bytes of the extracted text, as JSON; also the largest file that the child may write."""
     file_bytes: int | None = None
-    """The size of the file that `cpu_seconds` was derived from, to be told with it."""
+    """The file size from which `cpu_seconds` was derived, for the error."""
 
 
 def apply_limits(limits: ParseLimits) -> None:
-    """Bind the calling process, for good."""
+    """Limit the calling process, for good."""
     _lower(resource.RLIMIT_CORE, 0, 0)
     _lower(resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + CPU_GRACE_SECONDS)
     _lower(resource.RLIMIT_FSIZE, limits.output_bytes, limits.output_bytes)
@@ -35,7 +35,7 @@ def apply_limits(limits: ParseLimits) -> None:
 
 
 def mapped_bytes() -> int:
-    """Return the address space of the calling process; 0 where the system does not tell (macOS)."""
+    """Return the address space of the calling process; 0 if the system does not report it (macOS)."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     except OSError:
@@ -44,7 +44,7 @@ def mapped_bytes() -> int:
 
 
 def _lower(kind: int, soft: int, hard: int) -> None:
-    # A limit that the administrator has set lower stays: raising it is not allowed, nor wished for.
+    # A lower limit set by the administrator stays: raising it is neither allowed nor wanted.
     _, ceiling = resource.getrlimit(kind)
     if ceiling != resource.RLIM_INFINITY:
         soft, hard = min(soft, ceiling), min(hard, ceiling)

@@ -1,4 +1,4 @@
-"""Markdown: text already, whose headings and tables the chunker and the reader want as they are."""
+"""Markdown: text whose headings and tables stay unchanged for the chunker and the reader."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ class MarkdownParser:
     extensions = (".md", ".markdown")
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-        """Decode the file; base64 pictures would become thousands of meaningless chunks, so they go."""
+        """Decode the file; drop base64 pictures, which would become thousands of meaningless chunks."""
         text = decode_text(path.read_bytes(), hint=options.charset_hint).text
         text = _EMBEDDED_IMAGE.sub("()", _without_comments(text))
         report_progress(1, 1)
@@ -25,7 +25,7 @@ class MarkdownParser:
 
 
 def _without_comments(text: str) -> str:
-    """Drop HTML comments, but for one without an end. A pattern would search to the end from each start."""
+    """Drop HTML comments, except one without an end. A pattern would search to the end from each start."""
     parts: list[str] = []
     position = 0
     while (start := text.find("<!--", position)) >= 0 and (end := text.find("-->", start + 4)) >= 0:

@@ -1,4 +1,4 @@
-"""Memory of all parsers of a process: what is granted at once stays within one budget."""
+"""Memory of all parsers of a process: concurrent grants stay within one budget."""
 
 import asyncio
 from collections import deque
@@ -28,17 +28,17 @@ class MemoryBudget:
 
     @property
     def most(self) -> int:
-        """The largest grant: all but the part that is kept for small ones."""
+        """The largest grant: everything except the part reserved for small ones."""
         return self._total - self._reserve
 
     @property
     def granted_bytes(self) -> int:
-        """The sum of what is granted now."""
+        """The sum of current grants."""
         return self._small + self._large
 
     @asynccontextmanager
     async def grant(self, wanted: int) -> AsyncGenerator[int]:
-        """Wait for memory and hold it within the block; yields how much, which may be less than was wanted."""
+        """Wait for memory and hold it within the block; yield the granted amount, which may be less than requested."""
         amount = min(wanted, self.most)
         is_small = amount <= SMALL_GRANT_BYTES
         queue = self._waiting_small if is_small else self._waiting_large
@@ -66,12 +66,12 @@ class MemoryBudget:
             return False
         if not is_small:
             return self._large + wanted <= self.most
-        # Where a large one waits, small ones keep to their part, so that its turn comes.
+        # While a large grant waits, small ones keep to their part, so that its turn comes.
         return not self._waiting_large or self._small + wanted <= self._reserve
 
     def _grant(self, waiter: _Waiter, *, is_small: bool) -> None:
         self._take(waiter.wanted, is_small=is_small)
-        if not waiter.granted.done():  # a cancelled one gives it back at once
+        if not waiter.granted.done():  # a cancelled caller returns its grant at once
             waiter.granted.set_result(None)
 
     def _take(self, amount: int, *, is_small: bool) -> None:

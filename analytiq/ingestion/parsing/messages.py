@@ -1,10 +1,10 @@
-"""The messages of the sandbox's three processes: JSON, because a document may control the child.
+"""Messages of the sandbox's three processes: JSON, because a document may control the child.
 
     caller ──ForkRequest + two descriptors──▶ server            (one socket for all documents)
     caller ◀──Started, Progress…, Ended────── server and child  (one socket for each document)
     caller ◀──Outcome──────────────────────── child             (one file for each document)
 
-Pickle would run code of the sender's choice in the caller; JSON that is checked against these types cannot.
+Pickle would run the sender's code in the caller; JSON checked against these types cannot.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ MAX_MESSAGE_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """The page whose words are to be placed; see `analytiq.ingestion.parsing.placing`."""
+    """The page whose words are to be located; see `analytiq.ingestion.parsing.placing`."""
 
     content_type: str
     page_number: int
@@ -67,7 +67,7 @@ class PlaceTask:
 
 @dataclass(frozen=True, slots=True)
 class DetectTask:
-    """Tell the content type of a file."""
+    """Detect the content type of a file."""
 
     path: Path
     hints: TypeHints
@@ -75,13 +75,13 @@ class DetectTask:
 
     @property
     def parser(self) -> str:
-        """The code that reads the file."""
+        """Return the code that reads the file."""
         return "analytiq.ingestion.parsing.formats:detect"
 
 
 @dataclass(frozen=True, slots=True)
 class ExamineTask:
-    """Try the isolation of parsers, and import each."""
+    """Test the isolation of parsers, and import each."""
 
     parsers: tuple[str, ...]
     kind: Literal["examine"] = "examine"
@@ -92,18 +92,18 @@ Task = ParseTask | PlaceTask | DetectTask | ExamineTask
 
 @dataclass(frozen=True, slots=True)
 class ForkRequest:
-    """Do one task in a new child; comes with the task's socket and its outcome file."""
+    """Run one task in a new child; sent with the task's socket and its outcome file."""
 
     task: Annotated[Task, Field(discriminator="kind")]
     limits: ParseLimits
     isolation: Isolation
     import_path: tuple[str, ...]
-    """The caller's `sys.path`, so that the child finds what the caller finds."""
+    """The caller's `sys.path`, so that the child imports the same modules."""
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The child runs; the time limit counts from here."""
+    """The child is running; the time limit starts here."""
 
     kind: Literal["started"]
 
@@ -127,7 +127,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error of `analytiq.errors`, by its class's name."""
+    """An error of `analytiq.errors`, by the name of its class."""
 
     error: str
     detail: str
@@ -135,7 +135,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One of them is there."""
+    """The outcome of a task; exactly one field is set."""
 
     document: ParsedDocument | None = None
     words: PageWords | None = None
@@ -164,9 +164,9 @@ _ERRORS: dict[str, type[PermanentError | InvalidInputError]] = {
 
 
 def error_of(failure: Failure, path: Path | None) -> PermanentError | InvalidInputError:
-    """Return the error that the child reported; one that it may not report counts as a corrupt file.
+    """Return the child's reported error; a class that it may not report counts as a corrupt file.
 
-    Libraries name the file that they read: a path of this machine, which means nothing to whoever sent it.
+    Libraries quote the path of the file, which means nothing to its sender.
     """
     detail = failure.detail if path is None else failure.detail.replace(str(path), "the file")
     return _ERRORS.get(failure.error, CorruptFileError)(detail)

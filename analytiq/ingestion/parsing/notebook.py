@@ -1,4 +1,4 @@
-"""Jupyter notebooks: texts as they are, code and its printed output as code."""
+"""Jupyter notebooks: texts unchanged, code and its printed output as code."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,23 +12,25 @@ from analytiq.ingestion.parsing.charset import decode_text
 from analytiq.models.text import ParsedDocument, ParsedPage
 
 MAX_OUTPUT_CHARACTERS = 20_000
-"""Of one cell: what a training run prints for hours says nothing about the notebook."""
+"""Most output characters of one cell: hours of a training run's output say nothing about the notebook."""
 
 
 class NotebookParser:
-    """One page of Markdown, the pictures and the counts of its cells left out."""
+    """One page of Markdown, without pictures and cell numbers."""
 
     content_types = ("application/x-ipynb+json",)
     extensions = (".ipynb",)
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-        """Read the cells in their order, of the older format with worksheets too."""
+        """Read the cells in order, including the worksheets of the older format."""
         try:
             notebook = cast("object", orjson.loads(decode_text(path.read_bytes()).text))
         except ValueError as error:
             raise CorruptFileError(f"The notebook is damaged ({error}): save it again.") from error
         if not any(isinstance(_member(notebook, name), list) for name in ("cells", "worksheets")):
-            raise CorruptFileError("The file is no notebook, for it has no cells: upload it as .json or save it again.")
+            raise CorruptFileError(
+                "The file is not a notebook, since it has no cells: upload it as .json or save it again."
+            )
         sheets = [notebook, *_mappings(_member(notebook, "worksheets"))]
         cells = [cell for sheet in sheets for cell in _mappings(_member(sheet, "cells"))]
         language = _language(notebook)
@@ -49,7 +51,7 @@ def _parts(cell: dict[str, object], language: str) -> Iterator[str]:
 
 
 def _printed(output: dict[str, object]) -> str:
-    """Return the words of an output: its plain form, not the page or the picture beside it, nor a trace in colours."""
+    """Return the words of an output: its plain form, without pages, pictures or coloured stack traces."""
     if output.get("output_type") in {"error", "pyerr"}:
         return f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}"
     return _text(output.get("text")) or _text(_member(output.get("data"), "text/plain"))
@@ -62,7 +64,7 @@ def _language(notebook: object) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a text that may be written as a list of its lines."""
+    """Return a text that may be stored as a list of its lines."""
     if isinstance(value, list):
         return "".join(line for line in cast("list[object]", value) if isinstance(line, str))
     return value if isinstance(value, str) else ""

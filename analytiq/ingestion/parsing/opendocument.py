@@ -1,4 +1,4 @@
-"""OpenDocument texts, spreadsheets and presentations, from their one part of content."""
+"""OpenDocument texts, spreadsheets and presentations, read from their content part."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, repeat
@@ -29,7 +29,7 @@ class OpenDocumentParser:
     extensions = (".odt", ".ott", ".ods", ".odp")
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-        """Read it, with insertions accepted and deletions left out; cells are read as they show."""
+        """Read it with insertions accepted and deletions omitted; cells as displayed."""
         with open_package(path, noun="document") as archive:
             pages, warnings = _pages(_body(archive))
         if len(pages) > options.max_pages:
@@ -88,7 +88,7 @@ def _slide(slide: Element) -> str:
 
 
 def _rows(table: Element, budget: CellBudget) -> Iterator[Sequence[str]]:
-    """Return the rows of a table with those of its groups; repeated ones as often as they show something."""
+    """Yield the rows of a table and its groups; repeated ones as often as they show something."""
     for row in table.iter("{*}table-row"):
         if next(row.iterancestors("{*}table")) is not table:
             continue  # of a table inside a cell
@@ -120,7 +120,7 @@ def _repeats(element: Element, name: str) -> int:
 
 
 def _blocks(element: Element, depth: int = 0) -> Iterator[str]:
-    """Headings, paragraphs, lists and tables below an element, each as Markdown."""
+    """Yield headings, paragraphs, lists and tables below an element, each as Markdown."""
     if depth > _DEEPEST:
         raise LimitExceededError("The document is nested too deeply to be read.")
     for child in element.iterchildren("*"):
@@ -170,7 +170,7 @@ _RENDERERS: dict[str, Callable[[Element], str]] = {"h": _heading, "p": _paragrap
 
 
 def _characters(paragraph: Element) -> str:
-    """Return the text of a paragraph; a note stands in brackets where its sign is, a text box elsewhere."""
+    """Return the text of a paragraph; a note is in brackets at its mark, a text box elsewhere."""
     parts = [paragraph.text or ""]
     for child in paragraph.iterchildren():
         name = _name(child) if isinstance(child.tag, str) else ""
@@ -195,5 +195,5 @@ def _name(element: Element) -> str:
 
 
 def _attribute(element: Element, name: str) -> str:
-    """Return an attribute by its name in whichever namespace; empty where there is none."""
+    """Return an attribute by its name in any namespace; empty if missing."""
     return next((value for key, value in element.attrib.items() if etree.QName(key).localname == name), "")

@@ -1,4 +1,4 @@
-"""Pages that are images: from a picture to a ParsedPage, by OCR where its data is installed."""
+"""Pages that are images: conversion to a ParsedPage by OCR, if its data is installed."""
 
 from collections.abc import Sequence
 
@@ -9,15 +9,15 @@ from analytiq.models.boxes import PlacedText
 from analytiq.models.text import ParsedPage, TextSource
 
 RENDER_DOTS_PER_INCH = 200
-"""100 to 300 dpi read equally well (0.2 % wrong characters), 72 dpi far worse (5.4 %)."""
+"""100 to 300 dpi are read equally well (0.2 % wrong characters), 72 dpi far worse (5.4 %)."""
 LOW_CONFIDENCE = 60
-"""Of 100: upright pages that were read well scored 69 up, pages lying on their side 32."""
+"""Of 100: upright pages that were read well scored 69 up, pages on their side 32."""
 MAX_PAGE_PIXELS = 40_000_000
-"""So large a grey page is 40 MB and costs Tesseract several times that; A2 at 200 dpi has 15 million."""
+"""A grey page of this size is 40 MB and costs Tesseract several times that; A2 at 200 dpi has 15 million."""
 
 
 class PageImageReader:
-    """Reads the image pages of one document; the engine is made at the first of them."""
+    """Reads the image pages of one document; the engine is created at the first of them."""
 
     def __init__(self, options: ParseOptions) -> None:
         self._options = options
@@ -26,7 +26,7 @@ class PageImageReader:
         self._doubtful: list[int] = []
 
     def read(self, page_number: int, image: GreyImage) -> ParsedPage:
-        """Recognise one page; without language data it comes back empty and marked NEEDS_OCR."""
+        """Recognize one page; without language data, return it empty and marked NEEDS_OCR."""
         engine = self._opened()
         if not engine.languages:
             self._unread.append(page_number)
@@ -37,12 +37,12 @@ class PageImageReader:
         return ParsedPage(page_number, read.text, TextSource.OCR)
 
     def place(self, image: GreyImage) -> tuple[PlacedText, ...]:
-        """Return the words of one page and where they stand; none without language data."""
+        """Return the words of one page with their positions; none without language data."""
         engine = self._opened()
         return engine.recognize(image, with_words=True).words if engine.languages else ()
 
     def can_read(self) -> bool:
-        """Return True if any of the wished-for languages has data, so that rendering a page is worth it."""
+        """Return True if any requested language has data, so that rendering a page is worthwhile."""
         return bool(self._opened().languages)
 
     def skip(self, page_number: int) -> ParsedPage:
@@ -74,7 +74,7 @@ class PageImageReader:
 
 
 def describe_pages(page_numbers: Sequence[int]) -> str:
-    """`Page 3 is an image and was`, or `Pages 3-5, 9 are images and were`."""
+    """Return `Page 3 is an image and was`, or `Pages 3-5, 9 are images and were`."""
     runs: list[tuple[int, int]] = []
     for number in page_numbers:
         if runs and runs[-1][1] == number - 1:
@@ -88,6 +88,6 @@ def describe_pages(page_numbers: Sequence[int]) -> str:
 
 
 def scale_to_limit(width: float, height: float, scale: float) -> float:
-    """Return the largest scale up to `scale` at which a page keeps within MAX_PAGE_PIXELS."""
+    """Return the largest scale up to `scale` at which a page stays within MAX_PAGE_PIXELS."""
     pixels = width * height * scale * scale
     return scale if pixels <= MAX_PAGE_PIXELS else scale * (MAX_PAGE_PIXELS / pixels) ** 0.5

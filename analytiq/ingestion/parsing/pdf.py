@@ -1,4 +1,4 @@
-"""PDF, read by pdfium; damaged files are first mended by pikepdf, image pages go to OCR."""
+"""PDF, read by pdfium; pikepdf repairs damaged files first, and image pages go to OCR."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pypdfium2 ships without types; its answers are given types where they enter this module.
@@ -27,23 +27,23 @@ from analytiq.models.text import ParsedDocument, ParsedPage
 POINTS_PER_INCH = 72
 
 FEW_CHARACTERS = 20
-"""A page with fewer characters of text and an image is taken for a scan (a scan may carry a page number)."""
+"""A page with fewer characters of text and an image counts as a scan (a scan may have a page number)."""
 _BLANKS = re.compile(r"\s+")
 
 MAX_OBJECTS_SEARCHED = 5_000
-"""So many objects of a page are looked at for an image; a drawing may have a million."""
+"""Most objects of a page searched for an image; a drawing may have a million."""
 
 ENCRYPTED_DETAIL = "The PDF opens only with a password: remove its password, then upload it again."
 
 
 class PdfParser:
-    """Page by page, so that memory does not grow with the document."""
+    """Reads page by page, so that memory does not grow with the document."""
 
     content_types = ("application/pdf",)
     extensions = (".pdf",)
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-        """Read every page; a page that cannot be read is left empty, with a warning."""
+        """Read every page; an unreadable page stays empty, with a warning."""
         reader = PageImageReader(options)
         with opened(path) as document, closing(reader):
             total = len(document)
@@ -76,7 +76,7 @@ def _warnings_of(unreadable: list[int]) -> tuple[str, ...]:
 
 @contextmanager
 def opened(path: Path) -> Generator[pdfium.PdfDocument]:
-    """Open a PDF, mended where it is damaged; closed at the end of the block."""
+    """Open a PDF, repaired if damaged, within the block."""
     document = _open_or_mend(path)
     try:
         yield document
@@ -113,7 +113,7 @@ def _read_page(document: pdfium.PdfDocument, page_number: int, reader: PageImage
     with closing(document[page_number - 1]) as page, closing(page.get_textpage()) as text_page:
         raw = text_page.get_text_range()
         text = join_hyphenated(mend_ligatures(text_page, raw))
-        # Compatibility forms (ligatures, presentation forms, full width) are found by nobody who types.
+        # Compatibility forms (ligatures, presentation forms, full width) never match typed text.
         text = unicodedata.normalize("NFKC", text)
         if mostly_unmapped(text_page, raw):
             return _read_scan(page, page_number, reader)
@@ -123,7 +123,7 @@ def _read_page(document: pdfium.PdfDocument, page_number: int, reader: PageImage
 
 
 def _with_stamp(scan: ParsedPage, stamp: str) -> ParsedPage:
-    """Keep the little text that a scan has of its own, such as a stamped number, where OCR has missed it."""
+    """Keep a scan's own little text, such as a stamped number, if OCR has missed it."""
     if _BLANKS.sub("", stamp) in _BLANKS.sub("", scan.text):
         return scan
     return replace(scan, text=f"{scan.text}\n{stamp}".strip())
@@ -141,7 +141,7 @@ def _read_scan(page: pdfium.PdfPage, page_number: int, reader: PageImageReader) 
 
 
 def rendered(page: pdfium.PdfPage) -> GreyImage:
-    """Return a page as it is shown, turned as its rotation says."""
+    """Return a page as displayed, with its rotation."""
     width, height = page.get_size()
     scale = scale_to_limit(width, height, RENDER_DOTS_PER_INCH / POINTS_PER_INCH)
     render = cast("Callable[..., pdfium.PdfBitmap]", page.render)

@@ -1,4 +1,4 @@
-"""Corrections of pdfium's characters: ligatures ordered, hyphens joined, noise detected."""
+"""Corrections of pdfium's characters: reordered ligatures, joined hyphens, detected noise."""
 
 # pyright: reportUnknownMemberType=false
 # pypdfium2 ships without types.
@@ -11,7 +11,7 @@ import pypdfium2.raw as pdfium_c
 
 _LAM = "\u0644"
 _ALEFS = "\u0627\u0622\u0623\u0625\u0671"
-"""Alef bare, with madda, with hamza above and below, and wasla: the letters that join a lam in one glyph."""
+"""Alef bare, with madda, with hamza above and below, and wasla: the letters that form one glyph with a lam."""
 
 _LINE_HYPHENS = str.maketrans("", "", "\x02\ufffe")
 """pdfium's marks for a hyphen at a line's end, where it joins the halves of the word."""
@@ -21,7 +21,7 @@ UNMAPPED_SHARE = 0.5
 
 
 def join_hyphenated(text: str) -> str:
-    """Drop the marks of hyphens that only the line's end asked for, and end lines with a line feed."""
+    """Drop the marks of hyphens caused by the line's end, and end lines with a line feed."""
     return text.translate(_LINE_HYPHENS).replace("\r\n", "\n")
 
 
@@ -42,7 +42,7 @@ def mend_ligatures(text_page: pdfium.PdfTextPage, text: str) -> str:
 
 
 def _alef_lam_pairs(text_page: pdfium.PdfTextPage, text: str) -> Iterator[tuple[int, int]]:
-    """Positions in `text` of an alef before a lam, each with pdfium's index of the alef."""
+    """Yield the positions in `text` of an alef before a lam, each with pdfium's index of the alef."""
     wide_before = 0  # pdfium counts UTF-16 units
     for position, letter in enumerate(text[:-1]):
         if letter > "\uffff":
@@ -54,7 +54,7 @@ def _alef_lam_pairs(text_page: pdfium.PdfTextPage, text: str) -> Iterator[tuple[
 
 
 def mostly_unmapped(text_page: pdfium.PdfTextPage, text: str) -> bool:
-    """Return True if most glyphs have no known character, so that only their picture can be read."""
+    """Return True if most glyphs map to no known character, so that only OCR can read them."""
     total = text_page.count_chars()
     step = max(total // SAMPLED_CHARACTERS, 1)
     sampled = range(0, total, step)

@@ -1,6 +1,6 @@
-"""The positions of a page's words: runs in the child, beside the parsers of the same page.
+"""Positions of a page's words: runs in the child, beside the parsers of the same page.
 
-The letters come in the order in which the parser has read them, so that they can be laid beside the stored text.
+The letters come in the parser's reading order, so that they can be aligned with the stored text.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -22,23 +22,23 @@ from analytiq.ingestion.parsing.pdf import opened, rendered
 from analytiq.models.boxes import Box, PageWords, PlacedText
 
 MAX_LETTERS = 100_000
-"""Of a page; a page of a newspaper has 30,000."""
+"""Most letters of a page; a newspaper's page has 30,000."""
 DEVICE_UNITS = 1_000_000
-"""Of a page's width and height each, while pdfium turns its coordinates as the page is turned."""
+"""Units of a page's width and height, for pdfium's conversion of coordinates on rotated pages."""
 
 
 def place_words(path: Path, content_type: str, page_number: int, options: ParseOptions, *, is_image: bool) -> PageWords:
-    """Return the words of a page of a PDF or of a picture.
+    """Return the words of a page of a PDF or of an image.
 
     Args:
         path: of the file.
-        content_type: as it was read.
+        content_type: as detected.
         page_number: from 1.
-        options: languages and engine of the reading that the stored text comes from.
-        is_image: the page's text was read from its image.
+        options: languages and engine of the stored text's extraction.
+        is_image: True if the page's text was read by OCR.
 
     Raises:
-        UnsupportedFormatError: files of this type have no pages with places on them.
+        UnsupportedFormatError: files of this type have no pages with positions.
         CorruptFileError: the file has no such page.
     """
     with closing(PageImageReader(options)) as reader:
@@ -87,7 +87,7 @@ def _letters(page: pdfium.PdfPage, text_page: pdfium.PdfTextPage) -> list[Placed
 
 
 def _box_of(page: pdfium.PdfPage, left: float, top: float, right: float, bottom: float) -> Box | None:
-    """As fractions of the page as it is shown; None for what stands beside it."""
+    """Return fractions of the page as displayed; None for a box outside of it."""
     xs: list[float] = []
     ys: list[float] = []
     for x, y in ((left, top), (right, bottom)):
@@ -99,6 +99,6 @@ def _box_of(page: pdfium.PdfPage, left: float, top: float, right: float, bottom:
 
 
 def clipped(left: float, top: float, right: float, bottom: float) -> Box | None:
-    """Return the part of a rectangle that lies on the page; None where nothing of it does."""
+    """Return the part of a rectangle on the page; None if there is none."""
     box = Box(max(left, 0.0), max(top, 0.0), min(right, 1.0), min(bottom, 1.0))
     return box if box.left < box.right and box.top < box.bottom else None

@@ -1,4 +1,4 @@
-"""Plain text and what reads as it: logs, source code, JSON, XML."""
+"""Plain text and formats that read as it: logs, source code, JSON, XML."""
 
 import codecs
 import re
@@ -13,7 +13,7 @@ _XML_ENCODING = re.compile(rb"""\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]
 
 
 class PlainTextParser:
-    """The text as it is, in one page."""
+    """The unchanged text, as one page."""
 
     content_types = ("text/plain", "application/json", "application/xml")
     extensions = (".txt", ".text", ".log", ".json", ".xml")
@@ -31,7 +31,7 @@ class PlainTextParser:
 def parse_utf8(data: bytes) -> ParsedDocument | None:
     """Parse plain UTF-8 text without the sandbox; return None if the content needs detection.
 
-    It saves the child process (8 ms of processor time) for the commonest of files, and needs none: strict
+    It saves the child process (8 ms of processor time) for the commonest files. It needs no sandbox: strict
     decoding guesses nothing, and takes time and memory in proportion to the length.
     """
     content = data.removeprefix(codecs.BOM_UTF8)

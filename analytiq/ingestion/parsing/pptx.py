@@ -1,4 +1,4 @@
-"""PowerPoint presentations, opened by python-pptx: a slide is a page."""
+"""PowerPoint presentations, opened by python-pptx, with a page for each slide."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -20,18 +20,18 @@ from analytiq.models.text import ParsedDocument, ParsedPage
 _TITLES = frozenset({"title", "ctrTitle"})
 _UNREAD = frozenset({"sldNum", "sldImg"})
 _FURNITURE = frozenset({"dt", "ftr", "hdr"})
-"""Placeholders of date, footer and header: as a rule the same on every slide, so each text counts once."""
+"""Placeholders for date, footer and header: usually the same on every slide, so each text counts once."""
 _DEEPEST_GROUP = 50
 
 
 class PptxParser:
-    """Title, texts in the order in which a screen reader reads them, tables, charts, diagrams, notes, comments."""
+    """Title, texts in a screen reader's order, tables, charts, diagrams, notes, comments."""
 
     content_types = ("application/vnd.openxmlformats-officedocument.presentationml.presentation",)
     extensions = (".pptx", ".pptm", ".ppsx", ".potx")
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-        """Read every slide; a hidden one is read too, since it has its number among the others."""
+        """Read every slide, including hidden ones, which are numbered with the others."""
         with open_package(path, noun="presentation", also_damaged=(PythonPptxError,)):
             slides = cast("Sequence[Any]", Presentation(str(path)).slides)
             total = len(slides)
@@ -72,7 +72,7 @@ def _notes(tree: Element) -> str:
 
 
 def _shapes(tree: Element, depth: int = 0) -> Iterator[Element]:
-    """Return the shapes of a slide, those of groups in the place of the group."""
+    """Yield the shapes of a slide, with those of a group in its place."""
     for child in tree.iterchildren("{*}sp", "{*}graphicFrame", "{*}grpSp", "{*}AlternateContent"):
         name = etree.QName(child).localname
         if name == "grpSp":
@@ -104,7 +104,7 @@ def _lines(shape: Element) -> Iterator[str]:
 
 
 def _paragraphs(element: Element) -> Iterator[str]:
-    """Return the paragraphs below an element that hold text, in their order; deeper levels of a list are indented."""
+    """Yield the nonempty paragraphs below an element, in order; deeper levels of a list are indented."""
     for paragraph in element.iter("{*}p"):
         text = "".join(_characters(paragraph)).strip()
         if text:
@@ -119,7 +119,7 @@ def _characters(paragraph: Element) -> Iterator[str]:
 
 
 def _related(slide: Any) -> Iterator[str]:
-    """Return the texts of separate parts: charts, diagrams (SmartArt), comments."""
+    """Yield the texts of separate parts: charts, diagrams (SmartArt), comments."""
     comments: list[str] = []
     for relation in slide.part.rels.values():
         if relation.is_external:
@@ -136,7 +136,7 @@ def _related(slide: Any) -> Iterator[str]:
 
 
 def _comments(root: Element) -> Iterator[str]:
-    """Texts of comments: of the older form in elements `text`, of the newer one in paragraphs."""
+    """Yield texts of comments: in elements `text` in the older form, in paragraphs in the newer one."""
     for comment in root.iter("{*}cm"):
         older = (element.text or "" for element in comment.iter("{*}text"))
         text = one_line(" ".join([*older, *_paragraphs(comment)]))

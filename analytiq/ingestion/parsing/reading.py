@@ -1,4 +1,4 @@
-"""Reads documents within the budgets of this process: time by the size of a file, memory over all parsers together."""
+"""Reads documents within this process's budgets: time by the size of a file, memory over all parsers together."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ log = structlog.get_logger(__name__)
 
 
 class DocumentReader:
-    """All that this process reads of documents; one for each process, since they share its memory."""
+    """The reader of all documents of this process; one instance, since its parsers share the memory."""
 
     def __init__(self, settings: ExtractionSettings, memory: MemoryBudget) -> None:
         self._settings = settings
@@ -35,7 +35,7 @@ class DocumentReader:
         )
 
     async def detect(self, path: Path, hints: TypeHints) -> str:
-        """Return the content type of a file; raises what `detect_in_child` does."""
+        """Return the content type of a file; raise the errors of `detect_in_child`."""
         async with self._memory.grant(DETECTION_LIMITS.memory_bytes) as granted:
             limits = replace(DETECTION_LIMITS, memory_bytes=granted)
             return await detect_in_child(path, hints, limits=limits, isolation=self._isolation)
@@ -49,11 +49,11 @@ class DocumentReader:
         options: ParseOptions,
         on_progress: ReportProgress | None = None,
     ) -> ParsedDocument:
-        """Parse a file with the memory that files of its size need, and once more with all that one may have.
+        """Parse a file with the usual memory of its size, and once more with the most allowed.
 
         Raises:
             LimitExceededError: It needs more time or memory than a file of its size may have.
-            AnalytiqError: As `parse_in_child` does.
+            AnalytiqError: The errors of `parse_in_child`.
         """
         limits = ParseLimits(
             cpu_seconds=self._processor.seconds(byte_size, content_type),
@@ -95,7 +95,7 @@ class DocumentReader:
         cpu_seconds: int,
         wall_seconds: float,
     ) -> PageWords:
-        """Return the words of a page with their places; raises what `place_words_in_child` does."""
+        """Return the words of a page with their positions; raise the errors of `place_words_in_child`."""
         page = PageRequest(content_type, page_number, is_image)
         options = ParseOptions(max_pages=self._settings.max_pages, ocr_languages=languages)
         async with self._memory.grant(self._settings.memory_bytes) as granted:

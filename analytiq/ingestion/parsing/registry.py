@@ -1,7 +1,7 @@
 """The registry of parsers by content type.
 
-A format is one module with one class. The built-in ones are listed here as `module:Class` with what the class
-says of itself, so that the process that looks a parser up need not import it; other packages bring theirs by
+A format is one module with one class. The built-in ones are listed here as `module:Class` with the class's
+attributes, so that a process can look a parser up without importing it; other packages add parsers by
 the entry point group `analytiq.parsers`. Both are imported by reference, in the child that parses.
 """
 
@@ -83,11 +83,11 @@ BUILT_IN_PARSERS = (
 
 
 class ParserRegistry:
-    """The parsers of one process; of two that read the same content type, the one given last counts."""
+    """The parsers of one process; of two for the same content type, the last one counts."""
 
     def __init__(self, entries: Iterable[ParserEntry], *, problems: Iterable[str] = ()) -> None:
         self.problems = tuple(problems)
-        """A sentence for each installed parser that cannot be imported: its content types are not known."""
+        """A sentence for each installed parser that cannot be imported: its content types are unknown."""
         self._by_content_type: dict[str, ParserEntry] = {}
         self._type_of_extension: dict[str, str] = {}
         for entry in entries:
@@ -97,7 +97,7 @@ class ParserRegistry:
 
     @property
     def content_types(self) -> tuple[str, ...]:
-        """All that can be read, sorted."""
+        """All readable content types, sorted."""
         return tuple(sorted(self._by_content_type))
 
     @property
@@ -113,7 +113,7 @@ class ParserRegistry:
         """Return the parser of a content type; any other `text/` type is read as plain text.
 
         Raises:
-            UnsupportedFormatError: nobody reads it; the message says what to upload instead, or lists what can be read.
+            UnsupportedFormatError: no parser reads it; the message suggests an alternative, or lists readable types.
         """
         entry = self._by_content_type.get(content_type)
         if entry is None and content_type.startswith("text/"):
@@ -129,10 +129,10 @@ class ParserRegistry:
 
 
 def load_parser(reference: str) -> Parser:
-    """Import a parser by `module:Class` and make one.
+    """Import a parser by `module:Class` and create one.
 
     Raises:
-        ParserUnavailableError: The import failed. Another attempt fails too, until the installation is repaired.
+        ParserUnavailableError: The import failed, and will fail until the installation is repaired.
     """
     try:
         parser_class = EntryPoint("", reference, ENTRY_POINT_GROUP).load()
@@ -144,7 +144,7 @@ def load_parser(reference: str) -> Parser:
 
 
 def cannot_import(reference: str, error: BaseException) -> str:
-    """Return the sentence that tells why a parser cannot be imported and what to do."""
+    """Return a sentence on why a parser cannot be imported, with a remedy."""
     return (
         f"The parser {reference} cannot be imported ({type(error).__name__}: {error}). Repair the installation of the"
         " worker (`analytiq doctor` imports every parser), then extract the document again."
@@ -161,7 +161,7 @@ class InstalledParsers:
 
 
 def installed_parsers() -> InstalledParsers:
-    """Import the parsers of other installed packages; one that cannot be imported takes no other with it."""
+    """Import the parsers of other installed packages; one failed import does not affect the others."""
     entries: list[ParserEntry] = []
     problems: list[str] = []
     for entry_point in entry_points(group=ENTRY_POINT_GROUP):
@@ -180,6 +180,6 @@ def installed_parsers() -> InstalledParsers:
 
 @cache
 def default_registry() -> ParserRegistry:
-    """Return the built-in parsers and the installed ones, which win; read once in a process."""
+    """Return the built-in and the installed parsers, the latter first; read once in a process."""
     installed = installed_parsers()
     return ParserRegistry((*BUILT_IN_PARSERS, *installed.entries), problems=installed.problems)

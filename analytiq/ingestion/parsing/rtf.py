@@ -17,13 +17,13 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 
 
 class RtfParser:
-    """Paragraphs as lines, the cells of a table parted by bars."""
+    """Paragraphs as lines, and the cells of a table separated by bars."""
 
     content_types = ("application/rtf",)
     extensions = (".rtf",)
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-        """Read the file in the code pages that it names, of which each font may have its own."""
+        """Read the file in the code pages that it names; each font may have its own."""
         data = path.read_bytes()
         code_page = _code_page(data)
         try:
@@ -48,5 +48,5 @@ def _code_page(data: bytes) -> str:
 
 
 def _joined_surrogates(text: str) -> str:
-    """Rich text writes an emoji as two halves, which are no characters by themselves."""
+    """Join the halves of emoji, which rich text writes separately and which are no characters alone."""
     return text.encode("utf-16-le", errors="surrogatepass").decode("utf-16-le", errors="replace")

@@ -1,6 +1,6 @@
-"""Parses documents where they can do no harm: each in a child of its own, with limits, that can be killed.
+"""Sandbox for parsers: each document is parsed in a child process of its own, with limits, that can be killed.
 
-The child is forked by a small server process (`fork_server`), which this module starts at the first document
+A small server process (`fork_server`) forks the child. This module starts the server at the first document
 and again after it has died. A child is killed when the caller stops listening to it: at the time limit, when
 the awaiting task is cancelled, when the caller's process dies.
 """
@@ -44,11 +44,11 @@ from analytiq.models.boxes import PageWords
 from analytiq.models.text import ParsedDocument
 
 START_SECONDS = 60.0
-"""The first child waits for the server's imports, about a second on a machine at rest."""
+"""Time limit for the first child, which waits for the server's imports, about a second on an idle machine."""
 GAP_RETRY_SECONDS = 60.0
-"""Until documents are tried again where isolation is required and a part of it is missing."""
+"""Seconds until documents are tried again if required isolation is incomplete."""
 DETECTION_LIMITS = ParseLimits(memory_bytes=256 * 1024 * 1024, cpu_seconds=10)
-"""A look at 320 KiB takes milliseconds."""
+"""Limits of type detection: reading 320 KiB takes milliseconds."""
 MEBIBYTE = 1024 * 1024
 
 _CRASHES = frozenset({signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP})
@@ -67,19 +67,19 @@ async def parse_in_child(
 
     Args:
         path: The stored bytes; the child reads them itself.
-        content_type: As `formats.detect_content_type` says.
-        options: Handed to the parser.
+        content_type: From `formats.detect_content_type`.
+        options: Passed to the parser.
         limits: Set in the child before it reads the file.
-        isolation: What the parser may do and read besides, and whether that is required.
+        isolation: Further rights and readable paths of the parser, and whether isolation is required.
         on_progress: Called in this task with (pages done, pages of all), at most ten times a second.
 
     Returns:
-        At least one page; no text holds NUL, other control characters or lone surrogates.
+        At least one page; no text contains NUL, other control characters or lone surrogates.
 
     Raises:
         UnsupportedFormatError: no parser reads the content type.
         ParserUnavailableError: the parser cannot be imported.
-        CorruptFileError, EncryptedFileError, EmptyDocumentError: what the parser found, or it crashed.
+        CorruptFileError, EncryptedFileError, EmptyDocumentError: found by the parser, or it crashed.
         LimitExceededError: time, memory, pages or text beyond the limits.
         TransientError: the sandbox itself failed; the document may be fine.
     """
@@ -98,7 +98,7 @@ async def place_words_in_child(
     limits: ParseLimits,
     isolation: Isolation = BEST_EFFORT,
 ) -> PageWords:
-    """Return the words of one page of a file, and where they stand; raises what `parse_in_child` does."""
+    """Return the words of one page of a file with their positions; raise the errors of `parse_in_child`."""
     task = PlaceTask(path, default_registry().entry_for(page.content_type).reference, options, page)
     outcome = await _outcome_of(task, limits, isolation)
     if outcome.words is None:
@@ -109,7 +109,7 @@ async def place_words_in_child(
 async def detect_in_child(
     path: Path, hints: TypeHints, *, limits: ParseLimits = DETECTION_LIMITS, isolation: Isolation = BEST_EFFORT
 ) -> str:
-    """Return the content type of a file, as `formats.detect` does; raises what `parse_in_child` does."""
+    """Return the content type of a file, as `formats.detect` does; raise the errors of `parse_in_child`."""
     outcome = await _outcome_of(DetectTask(path, hints), limits, isolation)
     if outcome.content_type is None:
         raise CorruptFileError("The type of the file could not be told: upload an undamaged copy.")
@@ -117,7 +117,7 @@ async def detect_in_child(
 
 
 async def examine(isolation: Isolation) -> Examination:
-    """Try in a child what parsers must not be able to do, and import every parser.
+    """Try forbidden actions in a child, and import every parser.
 
     Raises:
         TransientError: The sandbox itself failed.
@@ -143,7 +143,7 @@ async def _outcome_of(
         exit_code = await _run_child(request, outcome_file.fileno(), on_progress)
         if exit_code is not None and exit_code != 0:
             raise _error_of_exit(exit_code, request.limits)
-        # A descriptor of its own: if this task is cancelled, the thread goes on reading a while.
+        # A descriptor of its own: if this task is cancelled, the thread continues reading for a while.
         outcome = await asyncio.to_thread(_read_outcome, os.dup(outcome_file.fileno()))
     if outcome.failure is not None:
         raise error_of(outcome.failure, path)
@@ -151,10 +151,10 @@ async def _outcome_of(
 
 
 async def _require_isolation(isolation: Isolation) -> None:
-    """Try once for each server what parsers must not be able to do.
+    """Try forbidden actions once for each server.
 
     Raises:
-        TransientError: They are able to. Another worker's kernel may be whole.
+        TransientError: Some succeeded. Another worker's kernel may be complete.
     """
     server = running_server()
     gap = (server.examination or await examine(isolation)).gap
@@ -163,9 +163,9 @@ async def _require_isolation(isolation: Isolation) -> None:
 
 
 async def _run_child(request: ForkRequest, outcome_descriptor: int, on_progress: ReportProgress | None) -> int | None:
-    """Follow one child to its end; its exit code, None where only the outcome can tell.
+    """Follow one child to its end; return its exit code, None if only the outcome can tell.
 
-    Leaving this function closes the document's socket, which is what kills a child that still runs.
+    Leaving this function closes the document's socket, which kills a child that is still running.
     """
     server = running_server()
     channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -240,7 +240,7 @@ def _error_of_exit(exit_code: int, limits: ParseLimits) -> AnalytiqError:
             f"The document needs more than {limits.cpu_seconds} seconds of processor time{reason}: split it."
         )
     if exit_code == -signal.SIGKILL:
-        # Not by us: then nobody would be listening. The kernel kills whoever has eaten the machine's memory.
+        # Not by this process, which still listens: the kernel kills processes when memory runs out.
         return LimitExceededError(
             "The system killed the process that read the document, as it does when memory runs out: split it."
         )

@@ -1,4 +1,4 @@
-"""The last step of every parser: no character leaves that storage or JSON cannot carry."""
+"""The last step of every parser: removal of characters that storage or JSON cannot represent."""
 
 import re
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 from analytiq.models.text import ParsedDocument, ParsedPage
 
 _UNSTORABLE = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
-"""Control characters but tab, line feed, form feed and return, and two code points that are no characters."""
+"""Control characters except tab, line feed, form feed and return; and two code points that are no characters."""
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _LINE_END = re.compile(r"\r\n?")
 

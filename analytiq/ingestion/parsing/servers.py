@@ -16,8 +16,8 @@ from analytiq.ingestion.parsing.messages import FORK_REQUEST, MAX_MESSAGE_BYTES,
 STOP_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 DOCUMENTS_PER_SERVER = 500
-"""After so many another server takes over: a server's memory holds earlier requests, and all its children share the
-layout of its addresses. A server's start takes about a second of processor time."""
+"""Documents after which another server takes over: a server's memory contains earlier requests, and its children share
+its address layout. A server's start takes about a second of processor time."""
 
 _SERVER_CODE = (
     "import sys; sys.path[:] = sys.argv[3:]; from analytiq.ingestion.parsing.fork_server import serve; "
@@ -31,7 +31,7 @@ _SERVER_ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "PATH": os.defpath,
 }
-"""All that the server and its children see: no key and no password of the caller's environment."""
+"""The whole environment of the server and its children: no key and no password of the caller."""
 
 
 class Server:
@@ -40,7 +40,7 @@ class Server:
     def __init__(self, *, preload: bool) -> None:
         self.preloads = preload
         self.has_answered = False
-        """A child of this server has started."""
+        """True once a child of this server has started."""
         self.examination: Examination | None = None
         self.documents = 0
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -70,11 +70,11 @@ class Server:
 
     @property
     def is_alive(self) -> bool:
-        """The process has not ended."""
+        """True until the process has ended."""
         return self._process.poll() is None
 
     def submit(self, request: ForkRequest, channel: socket.socket, outcome_descriptor: int) -> None:
-        """Ask for a child that does a task.
+        """Request a child for a task.
 
         Raises:
             TransientError: The server is gone.
@@ -133,7 +133,7 @@ def running_server() -> Server:
 
 
 def stop_server() -> None:
-    """End the server process of this process, and with it every child; the next document starts another."""
+    """End the server process and all of its children; the next document starts another."""
     global _server
     with _server_lock:
         servers = [*_retired, *([_server] if _server is not None else [])]

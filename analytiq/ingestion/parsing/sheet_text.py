@@ -1,7 +1,7 @@
-"""Spreadsheets as lines: each row can be read and found alone, below whatever names its columns.
+"""Spreadsheets as lines: each row is understandable and searchable alone, with the names of its columns.
 
-A sheet is looser than a CSV file: titles stand above the table, blank rows cut it, and its tail may be a million
-rows that hold nothing but a format. Rows are rendered as `csv` renders them, for the reason measured there.
+A sheet is looser than a CSV file: titles stand above the table, blank rows divide it, and its tail may be a million
+rows with nothing but a format. Rows are rendered as in `csv`, for the reason measured there.
 """
 
 import re
@@ -12,8 +12,8 @@ from analytiq.errors import LimitExceededError
 from analytiq.ingestion.parsing.csv import MAX_HEADER_CHARACTERS, SAMPLE_ROWS, has_header, looks_like_number, render_row
 
 MAX_CELLS = 20_000_000
-"""Cells looked at in one file, empty ones in the width of their row included: one cell at the end of each of a million
-rows makes 16 thousand million of them."""
+"""Most cells read in one file, including empty ones in the width of their row: one cell at the end of each of a million
+rows gives 16 thousand million."""
 
 _BLANKS = re.compile(r"\s+")
 
@@ -26,7 +26,7 @@ class CellBudget:
         self._left = max_cells
 
     def spend(self, cells: int) -> None:
-        """Count them.
+        """Count cells.
 
         Raises:
             LimitExceededError: there are more than the file may have.
@@ -44,26 +44,26 @@ def render_sheet(title: str, rows: Iterable[Sequence[str]]) -> str:
 
     Args:
         title: The sheet's name.
-        rows: Every row with its empty cells, so that values stand below their names.
+        rows: Every row with its empty cells, so that values are aligned with their names.
     """
     lines = list(table_lines(rows))
     return "\n".join([f"# {one_line(title)}", "", *lines]) if lines else ""
 
 
 def one_line(text: str) -> str:
-    """Return the text of a cell without line breaks, and without blanks around it."""
+    """Return the text of a cell without line breaks and surrounding blanks."""
     return _BLANKS.sub(" ", text).strip()
 
 
 def table_lines(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Return the lines of rows among which blank ones part tables, and in which single cells are titles."""
+    """Yield the lines of rows; blank rows separate tables, and single cells are titles."""
     names: Sequence[str] = ()
     for block in _blocks(rows):
         sample = list(islice(block, SAMPLE_ROWS))
         while sample and _filled(sample[0]) == 1:
             yield next(cell for cell in sample.pop(0) if cell)
         if not sample:
-            # A long column: what is left of the block has no names above it either.
+            # A long column: the rest of the block has no names above it either.
             yield from (render_row(row, names) for row in block)
             continue
         is_below_groups = False
@@ -79,7 +79,7 @@ def table_lines(rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def _blocks(rows: Iterable[Sequence[str]]) -> Iterator[Iterator[Sequence[str]]]:
-    """Return the runs of rows between blank rows; each is to be used up before the next is asked for."""
+    """Yield the runs of rows between blank rows; use each up before requesting the next."""
     source = iter(rows)
     for row in source:
         if any(row):
@@ -98,15 +98,15 @@ def _filled(row: Sequence[str]) -> int:
 
 
 def _may_be_names(row: Sequence[str]) -> bool:
-    """Return True if a row that stands alone between blank ones can name the columns of what follows."""
+    """Return True if a row alone between blank ones can name the columns of the following block."""
     names = [cell for cell in row if cell]
     return len(names) == len(set(names)) > 1 and not any(_is_no_name(name) for name in names)
 
 
 def _is_wider_header(row: Sequence[str], above: Sequence[str]) -> bool:
-    """Whether the row above only groups the columns that this one names, as `January–June` does above three amounts.
+    """Return True if the row above only groups this row's columns, as `January–June` does above three amounts.
 
-    Names with a nameless column at their right are no such groups: theirs are gaps between them, or many columns each.
+    Names with a nameless column at their right are no such groups: those are gaps, or groups of many columns.
     """
     names = [cell for cell in row if cell]
     if len(names) <= _filled(above) or any(_is_no_name(name) for name in names):
@@ -121,5 +121,5 @@ def _is_no_name(text: str) -> bool:
 
 
 def _fits(row: Sequence[str], names: Sequence[str]) -> bool:
-    """Return True if a table that goes on below a blank row is still as wide as its names."""
+    """Return True if a table that continues below a blank row is still as wide as its names."""
     return not any(row[len(names) :])

@@ -1,6 +1,6 @@
-"""The text that a browser would show, in linear time: a measure for better readers, and their last resort.
+"""The text shown by a browser, in linear time: a measure for better readers, and their last resort.
 
-A tree of 200,000 nested elements is cut off by lxml at a depth of 256; nothing here nests.
+lxml cuts a tree of 200,000 nested elements at a depth of 256; nothing here is recursive.
 """
 
 import re
@@ -18,7 +18,7 @@ _BLANK_LINES = re.compile(r"\s*\n\s*")
 
 
 def visible_text(html: str) -> str:
-    """Every character outside tags, comments and invisible elements, a line for each block."""
+    """Return the text outside of tags, comments and invisible elements, a line for each block."""
     parts: list[str] = []
     position = 0
     while (tag := _TAG.search(html, position)) is not None:

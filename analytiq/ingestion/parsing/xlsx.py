@@ -1,4 +1,4 @@
-"""Excel workbooks, by openpyxl in its mode that reads row by row: a sheet is a page."""
+"""Excel workbooks, read row by row by openpyxl, with a page for each sheet."""
 
 import re
 import warnings
@@ -26,23 +26,23 @@ _OVERLAP_BYTES = 16 * 1024
 
 
 class XlsxParser:
-    """The visible sheets in their order, each a page that begins with the sheet's name."""
+    """The visible sheets in order, each a page that begins with the sheet's name."""
 
     content_types = ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",)
     extensions = (".xlsx", ".xlsm", ".xltx", ".xltm")
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-        """Read the values that Excel has last computed; a hidden sheet is left out, and a warning names it."""
+        """Read the values last computed by Excel; skip hidden sheets, and name them in a warning."""
         with (
             open_package(path, noun="workbook", also_damaged=(InvalidFileException,)) as archive,
             warnings.catch_warnings(),
         ):
-            warnings.simplefilter("ignore")  # openpyxl's, about styles and extensions that hold no text
+            warnings.simplefilter("ignore")  # openpyxl's, about styles and extensions without text
             return _read(path, options, report_progress, lacks_values=_lacks_values(archive))
 
 
 def _read(path: Path, options: ParseOptions, report_progress: ReportProgress, *, lacks_values: bool) -> ParsedDocument:
-    # openpyxl opens a path by its ending alone, and what is here was told by its bytes.
+    # openpyxl opens a path by its ending alone, and the type here was detected by the bytes.
     with (
         path.open("rb") as file,
         closing(load_workbook(file, read_only=True, data_only=True, keep_links=False)) as book,
@@ -63,7 +63,7 @@ def _read(path: Path, options: ParseOptions, report_progress: ReportProgress, *,
 
 
 def _rows(sheet: Any, budget: CellBudget) -> Iterator[Sequence[str]]:
-    # The declared extent of a sheet may be anything; without it rows are as long as their cells say.
+    # The declared extent of a sheet may be wrong; without it rows are as long as their cells.
     sheet.reset_dimensions()
     for row in sheet.iter_rows():
         budget.spend(len(row) + 1)
@@ -78,7 +78,7 @@ def _warnings(hidden: Sequence[str], *, lacks_values: bool) -> Iterator[str]:
 
 
 def _lacks_values(archive: ZipFile) -> bool:
-    """Return True if a formula was never computed, as in workbooks that a program wrote; it would be silently empty."""
+    """Return True if a formula was never computed, as in generated workbooks; it would be silently empty."""
     if "xl/workbook.bin" in archive.namelist():
         raise UnsupportedFormatError("Binary workbooks (.xlsb) cannot be read: save the workbook as .xlsx.")
     sheets = [member for member in archive.infolist() if member.filename.startswith("xl/worksheets/")]

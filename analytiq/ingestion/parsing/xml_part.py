@@ -1,4 +1,4 @@
-"""XML from strangers, as it lies in the parts of a zip package."""
+"""XML from strangers, in the parts of a zip package."""
 
 from lxml import etree
 
@@ -6,7 +6,7 @@ Element = etree._Element  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] 
 
 
 def parsed_xml(content: bytes) -> Element:
-    """Return the root of a part; no stranger's entity is expanded and nothing is fetched.
+    """Return the root of a part; expand no entity and fetch nothing.
 
     Raises:
         etree.XMLSyntaxError: damaged, or beyond lxml's own limits of depth and size.

@@ -1,1 +1,1 @@
-"""Tags, and the check that the tags which a caller names exist."""
+"""Tags, and the check that tags named by a caller exist."""

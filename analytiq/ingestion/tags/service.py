@@ -1,4 +1,4 @@
-"""Tag CRUD."""
+"""Tags: create, read, change, delete."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,10 +24,10 @@ class Tags:
         self._knowledge_bases = rows.knowledge_bases
 
     async def create(self, organization_id: str, *, name: str, color: str, description: str) -> Tag:
-        """Make a tag.
+        """Create a tag.
 
         Raises:
-            ConflictError: there is one of that name.
+            ConflictError: the name is taken.
         """
         now = clock.now()
         tag = Tag(
@@ -65,10 +65,10 @@ class Tags:
         return tag
 
     async def delete(self, organization_id: str, tag_id: str, *, on_use: OnUse = OnUse.REFUSE) -> None:
-        """Remove a tag that nothing uses; `on_use` says what becomes of prompts that run on it.
+        """Delete an unused tag; `on_use` decides about prompts that run on it.
 
         Raises:
-            ConflictError: documents or knowledge bases have it, or prompts; says how many and which.
+            ConflictError: documents, knowledge bases or prompts have it; gives their number and names.
         """
         await self.get(organization_id, tag_id)
         documents = await self._documents.uses_of_tag(organization_id, tag_id)
@@ -91,12 +91,12 @@ class Tags:
         """Return the tag ids without repetitions, if all exist in the organization.
 
         Raises:
-            InvalidInputError: names each one that does not.
+            InvalidInputError: names each missing one.
         """
         distinct = list(dict.fromkeys(tag_ids))
         known = {tag.id for tag in await self._tags.with_ids(organization_id, distinct)}
         unknown = [
-            FieldError(f"{field}[{tag_ids.index(tag_id)}]", f"No tag has the id {tag_id!r}.")
+            FieldError(f"{field}[{tag_ids.index(tag_id)}]", f"No tag has the id {tag_id!r}. List the tags to find it.")
             for tag_id in distinct
             if tag_id not in known
         ]
@@ -111,4 +111,4 @@ class Tags:
 
 
 def _unknown(tag_id: str) -> NotFoundError:
-    return NotFoundError(f"No tag has the id {tag_id!r}.")
+    return NotFoundError(f"No tag has the id {tag_id!r}. List the tags to find it.")

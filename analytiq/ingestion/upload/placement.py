@@ -24,12 +24,12 @@ from analytiq.storage.session import Session
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A staged file and what its uploader said of it."""
+    """A staged file with its uploader's data."""
 
     upload: Upload
     stored: StoredBytes
     content: bytes | None
-    """As `StagedFile.content`."""
+    """See `StagedFile.content`."""
     document_name: str
     origin: str | None
     merges: bool
@@ -41,11 +41,11 @@ class Placement:
 
 
 Place = Callable[[Session], Awaitable[tuple[Document, UploadOutcome]]]
-"""The body of the transaction that puts a file in its place."""
+"""The body of the transaction that stores a file."""
 
 
 class Placing:
-    """Chooses the place by policy; the choice is made good in one transaction."""
+    """Chooses the place by policy; one transaction applies the choice."""
 
     def __init__(self, rows: Repositories, storage: Storage) -> None:
         self._documents = rows.documents
@@ -55,7 +55,7 @@ class Placing:
         self._storage = storage
 
     async def already_there(self, placement: Placement, policy: DuplicatePolicy) -> Document | None:
-        """Return the document that makes the upload superfluous: by one read, without a transaction."""
+        """Return the document that makes the upload superfluous, with one read and no transaction."""
         if policy is DuplicatePolicy.CREATE:
             return None
         identity = identity_of(placement.document_name, placement.stored.sha256)
@@ -75,7 +75,7 @@ class Placing:
         """
         target = await self._replaced_by(placement) if policy is DuplicatePolicy.REPLACE else None
         if target is not None and placement.merges and _is_same(placement, target):
-            # The bytes are there and were read: only tags, metadata or the origin change.
+            # The bytes exist and were extracted: only tags, metadata or the origin change.
             return lambda session: self._create(session, placement, is_copy=False)
         if target is not None:
             return lambda session: self._replace(session, placement, target)
@@ -115,7 +115,7 @@ class Placing:
         return document, UploadOutcome.CREATED
 
     async def _merge(self, session: Session, placement: Placement, existing: Document) -> Document:
-        """Add what the upload says to the document that has its bytes and its name."""
+        """Add the upload's tags and metadata to the document with its bytes and its name."""
         changes = _merged(placement, existing) if placement.merges else {}
         if not changes:
             return existing
@@ -130,7 +130,7 @@ class Placing:
     async def _replace(
         self, session: Session, placement: Placement, target: Document
     ) -> tuple[Document, UploadOutcome]:
-        """Return the next version: the old text is served until the new one is ready."""
+        """Return the next version: the old text stays current until the new one is ready."""
         now = await self._documents.get(target.organization_id, target.id, session=session)
         if now is None or now.document_name != placement.document_name:
             raise ConflictError(
@@ -187,7 +187,7 @@ class Placing:
 
 
 def _replacing_matters(placement: Placement, document: Document) -> bool:
-    """Return True if replacing a document by its own bytes would change anything; a failed extraction is tried anew."""
+    """Return True if replacing a document by its own bytes would change anything; a failed extraction is retried."""
     return (
         document.state is DocumentState.FAILED
         or (placement.tag_ids is not None and placement.tag_ids != document.tag_ids)
@@ -199,7 +199,7 @@ def _merged(placement: Placement, document: Document) -> dict[str, Any]:
     """Return the changes that add the upload's tags, metadata and origin to a document.
 
     Raises:
-        InvalidInputError: the document would have more metadata than one may have.
+        InvalidInputError: the document would exceed the limit on metadata.
     """
     changes: dict[str, Any] = {}
     tag_ids = list(dict.fromkeys([*document.tag_ids, *(placement.tag_ids or ())]))

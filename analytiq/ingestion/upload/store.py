@@ -1,4 +1,4 @@
-"""Receives files: `stage` writes the bytes, `commit` makes them a document, `discard` forgets them."""
+"""Receives files: `stage` writes the bytes, `commit` creates the document, `discard` deletes the bytes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -27,9 +27,9 @@ from analytiq.telemetry.checkpoints import checkpoint
 log = structlog.get_logger(__name__)
 
 WITH_DOCUMENT_BYTES = 64 * 1024
-"""Files up to this length are written in the transaction that makes the document.
+"""Files up to this length are written in the transaction that creates the document.
 
-That takes no lease, leaves nothing behind, and writes nothing at all of a file that is there already: 2 of the 7
+That needs no lease, leaves nothing behind, and writes nothing of a file that already exists: it saves 2 of the 7
 commands for a new file, 7 of the 8 for a known one. A request of 1,000 such files holds 64 MB until it commits.
 """
 LEASE_SECONDS = 600.0
@@ -43,14 +43,14 @@ class StagedFile:
     upload: Upload
     stored: StoredBytes
     content: bytes | None
-    """The bytes of a small file, to be written with its document; None where they are written already."""
+    """The bytes of a small file, to be written with its document; None if they are written already."""
     document_name: str
     content_type: str
 
 
 @dataclass(frozen=True, slots=True)
 class UploadResult:
-    """The document that an upload led to, and how."""
+    """The document of an upload, and the outcome."""
 
     document: Document
     outcome: UploadOutcome
@@ -79,10 +79,10 @@ class Uploads:
         source: AsyncIterator[bytes],
         field: str = "files",
     ) -> StagedFile:
-        """Write a file's bytes, in flat memory, under a lease; `field` is the name's in errors.
+        """Write a file's bytes, in constant memory, under a lease; `field` names the file in errors.
 
         Raises:
-            InvalidInputError: the name is none.
+            InvalidInputError: the name is invalid.
             LimitExceededError: the file is too large; nothing of it is kept.
             QuotaExceededError: the organization has no room for it; nothing of it is kept.
         """
@@ -123,24 +123,24 @@ class Uploads:
         origin: str | None = None,
         request_id: str | None = None,
     ) -> UploadResult:
-        """Make the staged bytes a document, by the policy for duplicates; `tag_ids` are known to exist.
+        """Create a document of the staged bytes, by the policy for duplicates; `tag_ids` are known to exist.
 
         None for tags or metadata means none for a new document, and unchanged for a replaced one.
 
         Args:
-            staged: what `stage` returned.
+            staged: the result of `stage`.
             tag_ids: the document's tags.
             metadata: the document's metadata.
-            policy: for bytes or a name that the organization has already.
-            merges: add tags and metadata to those of the document that exists, instead of keeping or replacing them.
+            policy: for bytes or a name that already exist in the organization.
+            merges: add tags and metadata to those of an existing document, instead of keeping or replacing them.
             path: the document's name with its folders; the staged name if left out.
             origin: see `Document.origin`.
-            request_id: of the call, for the log.
+            request_id: the call's id, for the log.
 
         Raises:
-            InvalidInputError: the path or the origin is none, the metadata cannot be kept, or a declared field has a
-                value of another type.
-            ConflictError: it is not clear which document is to be replaced.
+            InvalidInputError: the path or the origin is invalid, the metadata is not storable, or a declared field has
+                a value of another type.
+            ConflictError: the document to replace is ambiguous.
             QuotaExceededError: the organization has no room for it.
         """
         kept, declared = None if metadata is None else validated_metadata(metadata), None
@@ -174,19 +174,19 @@ class Uploads:
         return UploadResult(document, outcome)
 
     async def discard(self, staged: StagedFile) -> None:
-        """Forget staged bytes that became no document."""
+        """Delete staged bytes without a document."""
         if staged.content is not None:
             return
         await self._undo(staged.upload)
 
     async def _undo(self, upload: Upload) -> None:
-        """Delete the row last: it tells the reconciler of bytes left after a crash."""
+        """Delete the row last: after a crash, it shows the reconciler the leftover bytes."""
         if await self._uploads.give_up(upload):
             await self._files.delete_unfinished(upload.file_id)
             await self._uploads.forget(upload)
 
     async def _renewing(self, upload: Upload, source: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Pass the bytes through and renew the lease, so that a slow upload is not taken for abandoned."""
+        """Pass the bytes through and renew the lease, so that a slow upload does not count as abandoned."""
         loop = asyncio.get_running_loop()
         renewed_at = loop.time()
         async for block in source:
@@ -198,7 +198,7 @@ class Uploads:
 
 
 async def _read_head(source: AsyncIterator[bytes], max_bytes: int) -> tuple[bytes, bool]:
-    """Return the first blocks of a file until they exceed `max_bytes`, and whether they are the whole of it."""
+    """Return the first blocks of a file until they exceed `max_bytes`, and True if they are the whole file."""
     head = bytearray()
     async for block in source:
         head += block

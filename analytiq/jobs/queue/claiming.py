@@ -45,7 +45,7 @@ class Claims:
         loop = asyncio.get_running_loop()
         while (lane := self._book.next(loop.time(), wanted)) is not None:
             version = lane.version
-            # Before the call: other slots look at the book meanwhile.
+            # Before the call: other slots use the book meanwhile.
             self._book.begin(lane.organization_id)
             job: Job | None = None
             try:

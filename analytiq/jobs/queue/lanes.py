@@ -83,7 +83,7 @@ class LaneBook:
         """Note that a job of the partition is due now or soon."""
         organization = self._organizations.get(organization_id)
         if organization is None:
-            # A newcomer begins where the others are: having been idle gives no claim to be served alone.
+            # A newcomer starts level with the others: past idleness gives no claim to be served alone.
             turns = max(self._turns, self._past.pop(organization_id, 0.0))
             organization = self._organizations[organization_id] = _Organization(turns)
         lane = organization.lanes.get(lane_id)

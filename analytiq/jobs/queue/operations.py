@@ -133,7 +133,7 @@ class Jobs:
 
     async def log_of_document(self, organization_id: str, document_id: str, *, skip: int, limit: int) -> DocumentLog:
         """Return the finished and pending jobs of a document."""
-        # The jobs first: one that ends in between is then shown twice rather than nowhere.
+        # The jobs first: a job that ends in between is then shown twice rather than not at all.
         jobs = await self.of_document(organization_id, document_id)
         attempts, count = await self._history.of_document(organization_id, document_id, skip=skip, limit=limit)
         return DocumentLog(attempts, count, [job for job in jobs if job.state is not JobState.DEAD])
@@ -184,7 +184,7 @@ class Jobs:
         failure = cancelled()
         was = await self._jobs.cancel(organization_id, job_id, failure)
         if was is JobState.AVAILABLE:
-            # No worker has it who could do this. A crash before it is made up for by the reconciler.
+            # No worker owns the job and could do this. After a crash in between, the reconciler makes up for it.
             await self._on_dead(job, failure)
             await self._on_settled(job)
         after = await self._jobs.of_organization(organization_id, job_id)

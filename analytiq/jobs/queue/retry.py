@@ -61,7 +61,7 @@ def plan(
         case LeaseLostError():
             return Abandon()
         case RateLimitedError():
-            # Not its fault: being told to wait uses up no attempts.
+            # Not its fault: a requested wait uses up no attempts.
             unnamed = max(UNNAMED_WAIT_SECONDS * _jitter(), _outage_delay(waited_seconds))
             wait = unnamed if error.retry_after is None else _believed(error.retry_after)
             return Retry(max(wait, _backoff(attempt)), is_counted=False)

@@ -68,7 +68,7 @@ class QueueRunner:
         self._idle_slots = 0
         self._running: dict[asyncio.Task[None], Job] = {}
         self._work_of: dict[RunningJob, asyncio.Task[None]] = {}
-        # Organizations see it at their jobs: it says nothing of the machine, as the row of `workers` does.
+        # Organizations see it with their jobs: it reveals nothing about the machine, unlike the row of `workers`.
         self.worker = f"worker-{secrets.token_hex(4)}"
         self._claims = Claims(
             jobs,
@@ -195,7 +195,7 @@ class QueueRunner:
         begun_at = loop.time()
         try:
             if self._is_stopping:
-                # `stop` has looked at what is running already: this job would run on without a limit.
+                # `stop` has already read the running jobs: this one would run without a limit.
                 await self._return(job)
                 return True
             task = asyncio.create_task(self._run_job(job))
@@ -253,7 +253,7 @@ class QueueRunner:
         try:
             await self._jobs.give_back(job)
         except DatabaseError:
-            # The lease runs out, and the job is taken up again.
+            # The lease expires, and another worker resumes the job.
             log.warning("queue.job_not_returned", job=job.id, exc_info=True)
         else:
             log.info("queue.job_returned", job=job.id)
@@ -269,7 +269,7 @@ class QueueRunner:
     async def _work(self, running: RunningJob) -> None:
         job = running.job
         if job.is_cancel_wanted:
-            # Its last attempt ended, or its worker died, before a heartbeat could tell.
+            # Its last attempt ended, or its worker died, before a heartbeat could report it.
             if await self._give_up(running, cancelled(), AttemptOutcome.CANCELLED):
                 await self._settled(job)
             return
@@ -303,7 +303,7 @@ class QueueRunner:
         try:
             await self._job_work.on_settled(job)
         except Exception:
-            # What follows a job is derived from the truth, and made up for by the reconciler.
+            # Follow-ups are derived from stored state, and the reconciler makes up for lost ones.
             log.exception("queue.after_job_failed", job=job.id)
 
     async def _settle_failure(self, running: RunningJob, error: Exception) -> bool:
@@ -339,7 +339,7 @@ class QueueRunner:
         """Return the job to the queue for later; return True once written."""
         job = running.job
         if not outcome.is_counted:
-            # Being told to wait is about the lane: its 10,000 jobs need not each find out.
+            # A requested wait concerns the whole partition: its 10,000 jobs need not each find out.
             self._claims.defer(job, outcome.delay_seconds)
         try:
             delay, is_counted = outcome.delay_seconds, outcome.is_counted
@@ -347,7 +347,7 @@ class QueueRunner:
                 log.warning("queue.lease_lost", job=job.id, code=failure.code)
                 return False
         except DatabaseError:
-            # The lease runs out, and the job is taken up again.
+            # The lease expires, and another worker resumes the job.
             log.exception("queue.outcome_not_written", job=job.id)
             return False
         self._history.note(job, AttemptOutcome.RETRIED, started_at=running.started_at, failure=failure)

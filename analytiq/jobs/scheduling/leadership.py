@@ -61,7 +61,7 @@ class Leader:
                 task.cancel()
             await asyncio.wait(tasks)
         if not working.cancelled():
-            working.result()  # it ends by itself for want of the lease, or by an error that nobody foresaw
+            working.result()  # it ends by itself after losing the lease, or by an unexpected error
         if working.cancelled() and renewing.cancelled():
             with contextlib.suppress(DatabaseError):
                 await self._leases.release(LEASE, token)
@@ -107,7 +107,7 @@ class Leader:
         except LeaseLostError:
             raise
         except Exception:
-            # Whatever failed, the other tasks do not wait for this one.
+            # Whatever the error, the other tasks do not wait for this one.
             log.exception("reconciler.task_failed", task=task.name)
             self._not_before[task.name] = monotonic() + task.interval_seconds
             return

@@ -54,7 +54,7 @@ class TenantTasks:
         except LeaseLostError:
             raise
         except Exception:
-            # Whatever failed, other organizations do not wait for this one.
+            # Whatever the error, other organizations do not wait for this one.
             log.exception("scheduling.tenant_task_failed", task=task.name, organization_id=organization.id)
 
         async def note(session: Session) -> None:

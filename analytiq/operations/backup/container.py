@@ -93,8 +93,7 @@ class FrameReader:
         head = self._stream.read(len(MAGIC) + _VERSION.size)
         if head[: len(MAGIC)] != MAGIC:
             raise InvalidInputError(
-                "This is no archive of Analytiq: it does not begin like one. Name a file that `analytiq backup` wrote,"
-                " copied byte by byte.",
+                "This is not an archive of Analytiq. Name a file that `analytiq backup` wrote, copied byte by byte.",
                 code="archive_foreign",
             )
         if len(head) < len(MAGIC) + _VERSION.size:
@@ -168,8 +167,7 @@ class FrameReader:
 def damaged(offset: int) -> InvalidInputError:
     """Return the error of an archive damaged from this byte on."""
     return InvalidInputError(
-        f"The archive is damaged at byte {offset}: what is there is not what was written. Nothing was restored; use"
-        " another copy.",
+        f"The archive is damaged at byte {offset}: its content has changed. Nothing was restored; use another copy.",
         code="archive_damaged",
     )
 

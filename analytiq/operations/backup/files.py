@@ -103,7 +103,7 @@ def opened(path: Path) -> Generator[tuple[BinaryIO, int]]:
 @contextmanager
 def _written(part: Path, path: Path) -> Generator[BinaryIO]:
     try:
-        # Nobody else may read it: it holds everything of an organization.
+        # Readable by the owner alone: it contains everything of an organization.
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     except OSError as error:
         raise InvalidInputError(f"{str(part)!r} cannot be written: {error.strerror or error}.") from error

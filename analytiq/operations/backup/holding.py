@@ -63,5 +63,5 @@ async def _renew(holds: BackupHoldRepository, organization_id: str, hold_id: str
                 hold.lose()
                 return
         except DatabaseError:
-            # The next one may succeed; where none does in time, it is found to have run out.
+            # The next renewal may succeed; if none does in time, the expiry is detected.
             log.warning("backup.hold_not_renewed", organization_id=organization_id, exc_info=True)

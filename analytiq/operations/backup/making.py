@@ -126,7 +126,7 @@ class Backup:
         wanted = list(known) if organization_ids is None else list(dict.fromkeys(organization_ids))
         for organization_id in wanted:
             if organization_id not in known:
-                raise NotFoundError(f"No organization has the id {organization_id!r}.")
+                raise NotFoundError(f"No organization has the id {organization_id!r}. Check the id.")
         if not wanted:
             raise InvalidInputError("There is no organization to back up.", code="nothing_to_back_up")
         return ArchiveHeader(

@@ -146,7 +146,7 @@ def _done(record: BackupRecord, told: Recording, *, is_only: bool) -> BackupReco
 async def _end(rows: BackupRecordRepository, records: Sequence[BackupRecord], *, is_forgotten: bool = False) -> None:
     try:
         for record in records:
-            # An organization that was erased in between leaves no record behind.
+            # An organization erased in between leaves no record behind.
             await (rows.forget(record) if is_forgotten else rows.end(record))
     except DatabaseError:
         log.warning("backup.not_recorded", exc_info=True)

@@ -38,7 +38,7 @@ log = structlog.get_logger(__name__)
 
 RENEW_SECONDS = 20.0
 ORDER = (
-    # What is named before what names it, so that nothing ever looks orphaned or stuck; documents last of all.
+    # Referenced rows before rows that refer to them, so that nothing ever looks orphaned or stuck; documents last.
     "fs.files", "fs.chunks", "document_text_segments", "document_texts", "knowledge_bases", VECTORS_PREFIX,
     "generations", "document_index", "tags", "spu_ledger", "llm_usage", "prompts", "prompt_versions",
     "prompt_runs", "prompt_results", "chat_threads", "chat_messages", "embedding_cache", "llm_providers", "docs",
@@ -162,7 +162,7 @@ class Restore:
         known = {item.organization_id for item in await ArchiveSource(self._connection).organizations()}
         if organization_id in known:
             raise ConflictError(
-                f"The organization {organization_id} is there already, and stays as it is. Restore beside it with"
+                f"The organization {organization_id} already exists and stays unchanged. Restore beside it with"
                 " --as-new, or instead of it with --replace.",
                 code="organization_exists",
             )
@@ -191,7 +191,7 @@ class Restore:
             await record.failed(error)
             raise
         except BaseException as error:
-            # What is in stays in, unseen: the same call goes on from there at once.
+            # Inserted rows stay, invisible: the same call continues from there at once.
             await asyncio.shield(self._restores.expire(run))
             await asyncio.shield(record.failed(error))
             raise
@@ -213,7 +213,7 @@ class Restore:
     ) -> int:
         sections = _ordered(contents, run.source_organization_id)
         if options.is_fresh:
-            # A token opens one organization; the old ones open the old.
+            # A token opens one organization; the old tokens open the old one.
             sections = [section for section in sections if section.key.collection != "access_tokens"]
         rows = 0
         for number, section in enumerate(sections):
@@ -269,7 +269,7 @@ class Restore:
         left = await self._tenants.count(run.organization_id, kb_ids=kb_ids, options=ErasureOptions(keeps_tokens=True))
         left.pop("restores", None)
         if left:
-            # Nothing of it may be taken for ours, and removed by an undoing: the run ends here.
+            # No existing row may be taken for ours and removed by an undo: the run ends here.
             await self._restores.end(run)
             what = ", ".join(f"{count} in {name}" for name, count in left.items())
             raise ConflictError(
@@ -281,7 +281,7 @@ class Restore:
     async def _undo(self, run: RestoreRun, reason: AnalytiqError) -> None:
         """Remove the inserted rows; the organization had none before, so that all its rows are ours."""
         if not await self._restores.renew(run):
-            return  # somebody else's by now, or ended before anything was inserted
+            return  # owned by another process by now, or ended before anything was inserted
         options = ErasureOptions(ledger=LedgerFate.DELETE)
         kb_ids = await self._tenants.kb_ids(run.organization_id)
         for name in await self._tenants.collections():
@@ -379,4 +379,4 @@ def _work_of_archive(organization_id: str, kb_ids: Sequence[str], prompt_ids: Se
 
 
 def _lease_lost() -> TransientError:
-    return TransientError("Another process has taken this restore up; let it go on.", code="restore_taken_up")
+    return TransientError("Another process continues this restore. Wait for its end.", code="restore_taken_up")

@@ -95,7 +95,7 @@ class Erasing:
         if erasure.tombstoned_at is None:
             erasure = await self.entomb(erasure)
         await self._holds.require_free(erasure.organization_id)
-        # One that was being created when it was closed is found only now.
+        # A knowledge base that was being created at the closing is found only now.
         found = await self._tenants.kb_ids(erasure.organization_id)
         kb_ids = tuple(sorted({*erasure.kb_ids, *found}))
         erasure = await self._noted(erasure, {"kb_ids": list(kb_ids)})
@@ -146,7 +146,7 @@ class Erasing:
             try:
                 await self._documents.delete(erasure.organization_id, document_id, request_id=f"erasure-{erasure.id}")
             except NotFoundError:
-                continue  # its owner was faster; the proof looks for it all the same
+                continue  # its owner was faster; the proof checks it all the same
             deleted += 1
             await checkpoint("erasure.collection_erased")
         await self._rows.add_counts(erasure, {"docs": deleted}, documents=deleted)

@@ -34,7 +34,7 @@ class Retention:
         if days is not None and not 1 <= days <= MOST_DAYS:
             raise InvalidInputError.of_field("document_days", f"Give 1 to {MOST_DAYS} days, or null to keep documents.")
         if not await self._rows.set_days(organization_id, days):
-            raise NotFoundError(f"No organization has the id {organization_id!r}.")
+            raise NotFoundError(f"No organization has the id {organization_id!r}. Check the id.")
 
     async def apply(self, organization: Organization) -> int:
         """Delete what the organization no longer keeps; return the number of documents."""
@@ -50,7 +50,7 @@ class Retention:
             except NotFoundError:
                 continue
             deleted += 1
-        # A text that was sent with a run is as much somebody's as a document.
+        # A text sent with a run is personal data as much as a document is.
         runs = await self._rows.delete_runs_on_texts(organization.id, moment, limit=BOUND)
         if runs:
             log.info("retention.runs_deleted", organization_id=organization.id, runs=runs, days=days)

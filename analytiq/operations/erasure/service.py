@@ -79,7 +79,7 @@ class Erasures:
         if is_dry_run or not exists:
             counts = await self._tenants.count(organization_id, kb_ids=kb_ids, options=options)
         if not exists and not counts:
-            raise NotFoundError(f"No organization has the id {organization_id!r}.")
+            raise NotFoundError(f"No organization has the id {organization_id!r}. Check the id.")
         erasure = _new(
             ErasureKind.ORGANIZATION, organization_id, requested_by, reason, is_dry_run=is_dry_run
         ).model_copy(update={"options": options, "kb_ids": tuple(kb_ids)})
@@ -176,7 +176,7 @@ class Erasures:
         else:
             erasure = await self._rows.of_organization(organization_id, erasure_id)
         if erasure is None:
-            raise NotFoundError(f"No erasure has the id {erasure_id!r}.")
+            raise NotFoundError(f"No erasure has the id {erasure_id!r}. List the erasures to find it.")
         return erasure
 
     async def page(self, organization_id: str | None, *, skip: int, limit: int) -> tuple[list[Erasure], int]:
@@ -252,7 +252,7 @@ class Erasures:
     async def _require_organization(self, organization_id: str) -> Organization:
         organization = await self._organizations.get(organization_id)
         if organization is None:
-            raise NotFoundError(f"No organization has the id {organization_id!r}.")
+            raise NotFoundError(f"No organization has the id {organization_id!r}. Check the id.")
         return organization
 
     async def _stored_dry_run(self, erasure: Erasure, counts: dict[str, int], *, documents: int) -> Erasure:

@@ -137,7 +137,7 @@ class Watching:
         missed = [
             change
             for change in self._remembered
-            # Not only later ones: changes of one transaction have the same place.
+            # Not only later ones: changes of one transaction have the same position.
             if change.moment >= after and change.organization_id in (None, organization_id)
         ]
         if len(missed) > MOST_REPEATED:
@@ -152,7 +152,7 @@ class Watching:
             while self._watchers:
                 try:
                     await self._follow()
-                except Exception:  # whatever it is: nobody may be left waiting for what never comes
+                except Exception:  # any error: no watcher may wait for an event that never comes
                     log.warning("watching.stream_failed", exc_info=True)
                     self._forget()
                     await asyncio.sleep(RETRY_SECONDS)
@@ -217,7 +217,7 @@ class Watching:
                 self._has_pending.clear()
             try:
                 events = await self._reading.events(taken, list(self._watchers))
-            except Exception:  # one row that cannot be read must not silence all that follow
+            except Exception:  # one unreadable row must not silence all later ones
                 log.warning("watching.reading_failed", exc_info=True)
                 self._tell_all(RESET)
                 continue

@@ -66,7 +66,7 @@ class Reading:
             return []
         found = await self._jobs.of_organizations(organization_ids, changed)
         events = [Event(EventName.JOB, job.organization_id, job.id, job) for job in found]
-        # The row of a job that is done is gone; its document, which was read for it, tells whose it was.
+        # The row of a finished job is gone; its document, read for this, names the organization.
         owner_of = {event.subject_id: event.organization_id for event in documents}
         known = {job_id: owner or owner_of.get(job_id.rpartition(":")[2]) for job_id, owner in changed.items()}
         return [*events, *_gone(known, events, EventName.JOB_ENDED, organization_ids)]

@@ -48,7 +48,7 @@ class RunRequests:
             ConflictError: too many of its runs are waiting or running.
         """
         if kb_id is not None and await self._knowledge_bases.get(organization_id or "", kb_id) is None:
-            raise NotFoundError(f"No knowledge base has the id {kb_id!r}.")
+            raise NotFoundError(f"No knowledge base has the id {kb_id!r}. List the knowledge bases to find it.")
         if await self._jobs.count_unfinished(organization_id or "", JobKind.RECONCILE) >= MOST_UNFINISHED:
             raise ConflictError(
                 f"{MOST_UNFINISHED} requested runs are waiting or running. Wait until one has ended.",
@@ -71,7 +71,7 @@ class RunRequests:
         """
         run = await self._reports.get(organization_id, run_id)
         if run is None:
-            raise NotFoundError(f"No run has the id {run_id!r}.")
+            raise NotFoundError(f"No run has the id {run_id!r}. List the runs to find it.")
         return await self._named((await self._as_they_are([run]))[0])
 
     async def page(
@@ -133,7 +133,7 @@ class RunRequests:
             return runs
         unfinished = await self._jobs.unfinished_among(waiting)
         dead = {job.id: job for job in await self._jobs.dead_among(waiting)}
-        # A job that has ended between the reads has written its run's end before.
+        # A job that has ended between the reads has recorded its run's end before.
         again = {run.id: await self._reports.get(run.organization_id, run.id) for key, run in waiting.items()
                  if key not in unfinished}  # fmt: skip
         seen: dict[str, ReconciliationRun] = {}

@@ -210,7 +210,7 @@ def _prefix(raw: object, path: str) -> Filter:
     conditions: list[Filter] = [Comparison(BuiltInField.DOCUMENT_NAME, Comparator.GREATER_OR_EQUAL, first)]
     stem = raw.rstrip(_LAST_CODE_POINT)
     if stem:
-        # The code points of surrogates are those of no character.
+        # The code points of surrogates belong to no character.
         following = chr(0xE000 if stem[-1] == "\ud7ff" else ord(stem[-1]) + 1)
         conditions.append(Comparison(BuiltInField.DOCUMENT_NAME, Comparator.LESS, stem[:-1] + following))
     return _all_of(conditions)

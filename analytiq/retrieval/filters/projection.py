@@ -84,7 +84,7 @@ def moment_key(value: str) -> int | None:
         return None
     try:
         moment = datetime.fromisoformat(value)
-    except ValueError:  # it is on no calendar
+    except ValueError:  # not a date of the calendar
         return None
     return sortable((moment - _FIRST_MOMENT) // timedelta(milliseconds=1))
 
@@ -161,7 +161,7 @@ def _values_in(value: object, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str
             yield keys, element
             if isinstance(element, Mapping):
                 yield from _values_below(cast("Mapping[str, object]", element), keys)
-            # The element at a place is one value where the path ends there, and is gone into where it goes on.
+            # The element at an index is one value if the path ends there, and is descended into if it continues.
             at_place = (*keys, str(place))
             yield at_place, element
             deeper = _values_in(cast("object", element), at_place)

@@ -288,5 +288,5 @@ def _values_at(value: object, keys: tuple[str, ...]) -> Iterator[object]:
                 yield from _values_at(cast("object", element), keys)
         if _PLACE.fullmatch(key) and int(key) < len(elements):
             element = elements[int(key)]
-            # As MongoDB has it, an element at the very end of a path is not opened once more.
+            # As in MongoDB, an element at the very end of a path is not expanded once more.
             yield from _values_at(element, rest) if rest else (element,)

@@ -134,7 +134,7 @@ class Explain:
             NotFoundError: the organization has no such knowledge base or document.
             InvalidInputError: names the invalid field.
         """
-        # The question is taken as it is asked: no model rewrites it or imagines an answer.
+        # The question stays as asked: no model rewrites it or imagines an answer.
         request = replace(request, hyde=False, history=(), compress=False)
         chosen = plan(request, self._settings)
         context = SearchContext(organization, request, chosen, [kb_id])
@@ -142,7 +142,7 @@ class Explain:
         knowledge_base = context.scopes[0].knowledge_base
         document = await self._documents.get(organization.id, document_id)
         if document is None:
-            raise NotFoundError(f"No document has the id {document_id!r}.")
+            raise NotFoundError(f"No document has the id {document_id!r}. List the documents to find it.")
         judgements = [_tagged(document, knowledge_base.tag_ids, knowledge_base.name), _extracted(document)]
         if all(item.is_passed for item in judgements):
             judgements.append(await self._indexed(document, kb_id))

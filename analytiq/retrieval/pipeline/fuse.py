@@ -55,7 +55,7 @@ def _scores(context: SearchContext) -> dict[HitKey, float]:
     }
     keyword = {hit.key: hit.scores.lexical for hit in context.hits if hit.scores.lexical is not None}
     if not vector or not keyword or context.plan.mode is not Mode.HYBRID:
-        # One retriever alone keeps its scores: what they are is worth more than how they lie to each other.
+        # One retriever alone keeps its scores: their absolute values tell more than their relative ones.
         return vector or keyword
     if context.request.fusion is Fusion.RRF:
         return reciprocal_ranks(

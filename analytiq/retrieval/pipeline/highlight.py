@@ -101,7 +101,7 @@ def _spans(sought: _Sought, passage: str) -> Iterator[Span]:
             yield start, code_end
             continue
         word = match.group()
-        # Asked here as well: most words have been seen, and a call for each would take half of the time.
+        # Looked up here as well: most words have been seen, and a call for each would take half of the time.
         is_sought = sought.known.get(word)
         if is_sought is None and UNSPACED_RUN.match(word):
             yield from _in_run(sought, match)
@@ -121,8 +121,8 @@ def _in_run(sought: _Sought, match: re.Match[str]) -> Iterator[Span]:
     """Return the pairs of characters in common with the question; single characters if the question has no pair."""
     run, start = match.group(), match.start()
     for place in range(len(run)):
-        # Compatibility ideographs are sought as what they stand for.
-        # One that stands for two (Thai sara am) is a pair by itself, and may be the last.
+        # Compatibility ideographs are compared by their canonical form.
+        # A character that stands for two (Thai sara am) is a pair by itself, and may be the last.
         if normalised(run[place : place + 2]) in sought.stems:
             yield start + place, start + min(place + 2, len(run))
         elif normalised(run[place]) in sought.characters:

@@ -24,7 +24,7 @@ async def rerank(context: SearchContext, reranker: Reranker | None, *, timeout_s
         above = [hit for hit in context.selected if hit.relevance >= threshold]
         context.trace.statistics.below_threshold = len(context.selected) - len(above)
         context.selected = above
-        # What the reranker has not read is not shown on any page.
+        # Passages that the reranker has not read appear on no page.
         context.is_complete = True
 
 

@@ -67,7 +67,7 @@ class Resolve:
         knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
         epoch = await self._epochs.read(kb_id) if knowledge_base else None
         if knowledge_base is None or epoch is None:
-            raise NotFoundError(f"No knowledge base has the id {kb_id!r}.")
+            raise NotFoundError(f"No knowledge base has the id {kb_id!r}. List the knowledge bases to find it.")
         return knowledge_base, epoch
 
     async def _chunks(self, knowledge_base: KnowledgeBase, tree: Filter) -> ChunkFilter:

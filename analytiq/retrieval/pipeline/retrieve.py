@@ -94,7 +94,7 @@ class Retrieve:
         except AnalytiqError as error:
             return error
         except Exception:
-            # The other retriever may answer; what is wrong with this one is for the log and not for the caller.
+            # The other retriever may answer; the cause of this failure is for the log and not for the caller.
             log.exception("search.retriever_failed", retriever=name)
             return TransientError(
                 "The retriever failed unexpectedly. The server's log has the reason.", code="internal_error"

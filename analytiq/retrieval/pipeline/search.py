@@ -86,14 +86,14 @@ class Search:
             observe: called after each of the steps `fuse`, `select` and `rerank`.
         """
         await self._resolve.run(context)
-        # No model is asked, and paid, before it is known that there is something to be found.
+        # No model is called, and paid, before it is known that any chunk can be found.
         if all(scope.chunk_filter is not None and scope.chunk_filter.selection == NOTHING for scope in context.scopes):
             return False
         context.question = context.request.query
         timeout = self._settings.step_timeout_seconds
         if context.plan.hyde or context.plan.rewrites:
             if context.plan.uses_vectors and self._models.understanding is not None:
-                # What the model makes of the question would have to be embedded.
+                # The model's rewritten question would have to be embedded.
                 await self.require_spus(context.organization)
             await understand(context, self._models.understanding, timeout_seconds=timeout)
         await self._embed.run(context)
@@ -172,7 +172,7 @@ class Search:
         try:
             return await scope.reader.count(chunk_filter=scope.chunk_filter)
         except TransientError:
-            # The vectors are not there yet; the entries tell as much, but for pages.
+            # The vectors are not loaded yet; the entries give the count, except for pages.
             selection = scope.chunk_filter.selection if scope.chunk_filter else None
             document_ids = selection.document_ids if isinstance(selection, DocumentSet) else None
             return (await self._entries.statistics(scope.knowledge_base.id, document_ids=document_ids))[1]

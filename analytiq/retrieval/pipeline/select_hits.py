@@ -29,7 +29,7 @@ async def select_hits(context: SearchContext, vectors: VectorRepository) -> None
         part = hits[first : first + window]
         with context.trace.step("passages"):
             context.texts |= await read_texts(context, vectors, [hit.key for hit in part])
-        # A row may be gone by now: its document was re-indexed, and is found at its new place by the next search.
+        # A row may be gone by now: its document was re-indexed, and the next search finds the new rows.
         context.selected += [hit for hit in part if hit.key in context.texts]
         if plan.deduplicates:
             with context.trace.step("deduplicate"):

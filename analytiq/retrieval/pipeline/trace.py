@@ -60,6 +60,6 @@ class Trace:
     def leave_out(self, step: str, code: str, detail: str) -> None:
         """Record an omitted step, once."""
         if all(known.step != step for known in self.degraded):
-            # Not the detail: a provider may have put the question into it.
+            # Not the detail: a provider may have quoted the question in it.
             log.warning("search.degraded", step=step, code=code)
             self.degraded.append(Degradation(step, code, detail))

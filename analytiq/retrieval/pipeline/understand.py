@@ -81,7 +81,7 @@ class ChatUnderstanding:
         self, organization: Organization, question: str, history: Sequence[Turn], *, hyde: bool, model: str | None
     ) -> Understood:
         """See QueryUnderstanding; without a conversation the question stays unchanged."""
-        # The key is looked for each time: what was asked with a key that is gone is not answered from memory.
+        # The key is checked each time: answers cached under a deleted key are not returned.
         chosen = (await self._chat.choose(organization, model)).model
         instructions = _INSTRUCTIONS + (_IMAGINE if hyde else _NO_PASSAGE)
         conversation = _conversation(question, history)

@@ -53,7 +53,7 @@ def boxes_of(pieces: Sequence[PlacedText], page_text: str, start: int, end: int)
     shown = _letters([piece.text for piece in pieces], by_piece=True)
     runs = _runs(wanted.text, shown.text, first, last)
     if len(runs) > 1:
-        # The same words stand there several times, in other surroundings than those of the text: any may be meant.
+        # The same words occur several times, in surroundings unlike the text's: any may be meant.
         return []
     found = range(runs[0], runs[0] + last - first) if runs else _matched(wanted.text, shown.text, first, last)
     if len(found) < LEAST_SHARE_FOUND * (last - first):
@@ -111,7 +111,7 @@ def _occurrences(text: str, passage: str) -> list[int]:
 
 def _matched(wanted: str, shown: str, first: int, last: int) -> list[int]:
     """Return the indexes in `shown` of the passage's letters that belong to runs common to both texts."""
-    # Letter by letter a long page would take seconds; the passage is short, and so is where it can be.
+    # Letter by letter a long page would take seconds; the passage is short, and so is its possible range.
     margin = 2 * (last - first) + 2000
     low, high = max(0, first - margin), min(len(shown), last + margin)
     matcher = SequenceMatcher(None, wanted[first:last], shown[low:high], autojunk=False)

@@ -106,7 +106,7 @@ class Locating:
             raise InvalidInputError.of_field("end", f"A passage must end after its start, {start}.")
         document = await self._documents.get(organization_id, document_id)
         if document is None:
-            raise NotFoundError(f"No document has the id {document_id!r}.")
+            raise NotFoundError(f"No document has the id {document_id!r}. List the documents to find it.")
         if document.text_id is None:
             raise ConflictError(
                 "The document has no text yet, so that no passage can be placed. Try again after its extraction.",

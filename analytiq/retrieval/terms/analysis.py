@@ -111,7 +111,7 @@ def asked_terms(question: str, languages: Sequence[str]) -> Asked:
         if not all(by_language):
             stopped.append(folded(word))
     codes, joined = _asked_wholes(plain, spoken)
-    # A stop word of one language stands in few chunks of another, and would outweigh what is asked for.
+    # A stop word of one language occurs in few chunks of another, and would outweigh the question's own words.
     told = words or half_stopped
     return Asked(
         words=dict(told),
@@ -131,7 +131,7 @@ def _asked_word(word: str, by_language: Sequence[Sequence[str]]) -> AskedWord | 
     stems = tuple(dict.fromkeys(stem for stems in by_language for stem in stems))
     if not stems:
         return None
-    # As it stands it may be a stop word of one of the languages, which says nothing.
+    # Unstemmed, it may be a stop word of one of the languages, which means nothing.
     return AskedWord(stems, folded(word)[:LONGEST_WORD] if all(by_language) else None)
 
 

@@ -15,7 +15,7 @@ MOST_PARTS = 12
 """Most parts of a code: anything longer is a path or a list, whose parts are indexed instead."""
 LONGEST_CODE = 100
 _GLUE = "[-_./\\\\:@+#&\u2010\u2011]|(?<=\\d),(?=\\d)"
-# They begin where a word does: tried within one, a word of n characters would be gone through n times.
+# They begin where a word does: tried within a word, n characters would be scanned n times.
 CHAIN = re.compile(f"(?<!{WITHIN_WORD}){SPACED}(?:(?:{_GLUE}){SPACED})+")
 """Words joined by single signs."""
 _ASCII_CHAIN = re.compile(f"(?<![a-z0-9])[a-z0-9]++(?:(?:{_GLUE})[a-z0-9]++)+")
@@ -42,7 +42,7 @@ class Whole:
 def joined_words(plain: str) -> list[Whole]:
     """Find the parts joined by hyphens and other signs in a normalised text, also within paths and addresses."""
     chain = _ASCII_CHAIN if plain.isascii() else CHAIN
-    # Most of what stands between spaces is letters alone, which is told without an expression.
+    # Most runs between spaces are letters alone, which needs no expression.
     pieces = [piece for piece in plain.split() if not piece.isalnum()]
     return [whole for piece in pieces for found in chain.findall(piece) for whole in wholes_of(found)]
 

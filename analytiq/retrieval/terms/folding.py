@@ -50,9 +50,9 @@ def _without_accents(character: str) -> str:
         return special
     code = ord(character)
     if 0x0300 <= code <= 0x036F or 0x064B <= code <= 0x065F or code == 0x0670 or 0x06D6 <= code <= 0x06ED:
-        return ""  # accents that stand alone; vowel signs of Arabic
+        return ""  # standalone accents; vowel signs of Arabic
     first, *marks = unicodedata.normalize("NFD", character)
     is_accented = marks and ord(first) < 0x0400 and all(unicodedata.combining(mark) for mark in marks)
-    # In Cyrillic the breve makes another letter (й); only ё is written without its dots. In kana and Hangul what
-    # Unicode takes apart are no accents at all.
+    # In Cyrillic the breve makes another letter (й); only ё is written without its dots. In kana and Hangul
+    # Unicode's decompositions are no accents at all.
     return first if is_accented or character == "ё" else character

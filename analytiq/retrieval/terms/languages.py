@@ -80,7 +80,7 @@ def language_of(words: Sequence[str]) -> str | None:
             counts[language] = counts.get(language, 0) + 1
     most = max(counts.values(), default=0)
     letters = "".join(sample)
-    # English has hardly an accent: beside one, a single frequent word of another language tells it.
+    # English has hardly an accent: beside one, a single frequent word of another language decides.
     fewest = 1 if _ACCENTED.search(letters) else FEWEST_MARKS
     if most < fewest or _is_mostly_of_other_scripts(letters):
         return None

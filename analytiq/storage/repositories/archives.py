@@ -181,7 +181,7 @@ class ArchiveSource:
             is_known = True
             yield piece
         if not is_known:
-            raise NotFoundError(f"No organization has the id {organization_id!r}.")
+            raise NotFoundError(f"No organization has the id {organization_id!r}. Check the id.")
         async for piece in self._read("tags", own, session):
             yield piece
         async for piece in self._read("docs", own, session):

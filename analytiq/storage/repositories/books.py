@@ -68,7 +68,7 @@ class BooksRepository:
         return int(rows[0]["sum"]) if rows else 0
 
     async def _cached(self, session: Session) -> dict[PayerAndModel, int]:
-        # From the index alone: the rows are kilobytes each. Those whose payer was erased are nobody's any more.
+        # From the index alone: the rows are kilobytes each. Rows with an erased payer belong to no organization.
         group: Row = {"payer": "$payer_organization_id", "model": "$embedding_model"}
         cursor = await self._cache.aggregate(
             [{"$match": {"payer_organization_id": {"$ne": None}}}, {"$group": {"_id": group, "count": {"$sum": 1}}}],

@@ -23,7 +23,7 @@ _TOLD: Row = {
             "$or": [{"operationType": {"$in": ["insert", "replace", "delete"]}}, _UPDATED],
         },
         {"ns.coll": "knowledge_bases", "operationType": {"$in": ["insert", "replace", "update", "delete"]}},
-        # What is only noted, such as the last use, changes nobody's rights.
+        # Mere notes, such as the last use, change no rights.
         {
             "ns.coll": "access_tokens",
             "$or": [
@@ -68,7 +68,7 @@ class ChangeStreamRepository:
             max_await_time_ms=_WAIT_MILLISECONDS,
         )
         async with stream:
-            yield []  # it stands
+            yield []  # the stream is open
             while True:
                 row: Row | None = await stream.try_next()
                 yield [] if row is None else list(_changes(row))
@@ -87,7 +87,7 @@ def _changes(row: Row) -> Iterator[Change]:
             yield Change(ChangeKey(ChangeKind.KNOWLEDGE_BASE, row_id), moment, organization_id)
         case "jobs":
             yield Change(ChangeKey(ChangeKind.JOB, row_id), moment, organization_id)
-            # The row of a deleted document does not tell whose it was; the job that cleans up after it does.
+            # The row of a deleted document does not name its organization; the job that cleans up after it does.
             kind, _, subject = row_id.partition(":")
             if kind in (JobKind.EXTRACT, JobKind.SYNC, JobKind.CLEAN_DOCUMENT):
                 document_id = subject.rpartition(":")[2]

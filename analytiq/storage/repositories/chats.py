@@ -267,7 +267,7 @@ class ChatRepository:
             {"organization_id": organization_id, "document_ids": document_id},
             {
                 "$set": {
-                    # Of one that is being given: its process finds it ended, and stops.
+                    # For a running answer: its process finds it ended, and stops.
                     "state": AnswerState.DONE.value,
                     "content": "",
                     "reasoning": "",

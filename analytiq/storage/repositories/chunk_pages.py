@@ -58,7 +58,7 @@ class ChunkPageRepository:
         epoch: Row | None = await self._database["kb_epochs"].find_one({"_id": key}, {"epoch": 1}, session=session)
         if epoch is not None and row.get("counted_epoch") == epoch["epoch"]:
             return int(row["chunk_count"])
-        # Its id alone, which is of the organization as was just read: the index of counts has no more.
+        # Its id alone, checked a moment ago to be the organization's: the index of counts has no more.
         return await self._total({"kb_id": kb_id}, session)
 
     async def _total(self, match: Row, session: AsyncClientSession) -> int:
@@ -74,11 +74,11 @@ class ChunkPageRepository:
             {"$match": match},
             {"$setWindowFields": {"sortBy": {"document_id": 1}, "output": {"until": running}}},
             {"$match": {"chunk_count": {"$gt": 0}, "until": {"$gt": skip}}},
-            # Each of these has a chunk of the page, or comes after it.
+            # Each of these has a chunk on the page, or comes after it.
             {"$limit": limit},
             {"$project": {"generation_id": 1, "chunk_count": 1, "until": 1}},
         ]
-        # In the order of this index nothing is sorted.
+        # This index's order avoids a sort.
         cursor = await self._database["document_index"].aggregate(pipeline, session=session, hint=BY_DOCUMENT)
         parts: list[_Part] = []
         async for row in cursor:

@@ -78,7 +78,7 @@ class _Reading:
             query, {"_id": 0, **dict.fromkeys(_FIELDS, 1)}, session=self._session, batch_size=BATCH_ROWS
         )
         async for batch in cursor:
-            # Decoding a megabyte takes some milliseconds, in which nobody else should wait.
+            # Decoding a megabyte takes some milliseconds, which would block the event loop.
             chunks = await asyncio.to_thread(_chunks_in, cast("bytes", batch), document_of)
             if chunks:
                 yield chunks

@@ -43,7 +43,7 @@ class DocumentBatchRepository:
         if excluded:
             conditions.append({"_id": {"$nin": object_ids(set(excluded))}})
         if after is not None:
-            # The first bounds the index, the second leaves out those of the same moment that came before.
+            # The first bounds the index scan, the second excludes earlier rows of the same moment.
             conditions.append({"created_at": {"$lte": after.created_at}})
             earlier: list[Row] = [
                 {"created_at": {"$lt": after.created_at}},

@@ -46,7 +46,7 @@ class DocumentLookupRepository:
         if after is not None:
             same: Row = {"document_name": after.document_name, "_id": {"$gt": object_id(after.document_id)}}
             query = {"$and": [query, {"$or": [{"document_name": {"$gt": after.document_name}}, same]}]}
-            # Bounds the scan of the index; the alternative above leaves out what came before.
+            # Bounds the scan of the index; the alternative above excludes earlier rows.
             query["$and"].append({"document_name": {"$gte": after.document_name}})
         cursor = self._collection.find(query).sort([("document_name", 1), ("_id", 1)]).hint(BY_NAME).limit(limit)
         return [decode(Document, row) async for row in cursor]

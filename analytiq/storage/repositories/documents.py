@@ -31,16 +31,16 @@ INDEXES = {
         IndexModel([("organization_id", 1), ("tag_ids", 1), ("_id", 1)]),
         IndexModel([("organization_id", 1), ("state", 1), ("created_at", -1)]),
         IndexModel([("organization_id", 1), ("state", 1), ("_id", 1)]),
-        # Documents to be looked after: counted for every knowledge base of a list.
+        # Documents that need attention: counted for every knowledge base of a list.
         IndexModel([("organization_id", 1), ("state", 1), ("tag_ids", 1)]),
         IndexModel(
             [("organization_id", 1), ("character_count", 1), ("tag_ids", 1)],
             name="without_text",
             partialFilterExpression={"character_count": 0},
         ),
-        # With what a list is sorted by, so that a page far down and the count are answered from the index.
+        # With the sort fields of a list, so that a page far down and the count are answered from the index.
         IndexModel([("organization_id", 1), ("content_type", 1), ("created_at", -1), ("_id", -1)]),
-        # Of the few that wait for extraction, whosever they are: the reconciler asks for the old ones.
+        # Of the few that wait for extraction, in any organization: the reconciler requests the old ones.
         IndexModel(
             [("state", 1), ("updated_at", 1)],
             name="waiting_for_extraction",
@@ -68,7 +68,7 @@ class DocumentRepository:
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["docs"]
         self._majority = connection.majority["docs"]
-        # What is only shown need not outlive a failover: it does not wait for a majority.
+        # Progress need not survive a failover: it does not wait for a majority.
         self._by_primary = self._collection.with_options(write_concern=WriteConcern(w=1))
 
     async def insert_unless_known(self, session: Session, document: Document) -> Document | None:

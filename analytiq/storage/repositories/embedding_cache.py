@@ -153,7 +153,7 @@ class EmbeddingCacheRepository:
         counts: Counter[tuple[str, str, str]] = Counter(
             (row["payer_organization_id"], row["embedding_model"], row["operation"])
             for row in rows
-            # Those whose payer was erased are nobody's.
+            # Rows with an erased payer belong to no organization.
             if row["payer_organization_id"] is not None
         )
         if counts:

@@ -24,12 +24,12 @@ class EmbeddingClaimRepository:
     """Leased claims on cache keys, by the server's clock. They save double payments; correctness needs none of them."""
 
     def __init__(self, connection: MongoConnection) -> None:
-        # One that a failover loses costs at most a second call; what is charged is decided by the cache row.
+        # A claim lost in a failover costs at most a second call; the cache row decides the charge.
         self._collection = connection.database["embedding_claims"].with_options(write_concern=WriteConcern(w=1))
 
     async def take(self, keys: Sequence[str], token: str, *, lease_seconds: float) -> set[str]:
         """Claim the keys that are free or expired; return the keys that the token holds now."""
-        # A row that is being made has no lease yet: that sorts before every date.
+        # A new row has no lease yet: a missing lease sorts before every date.
         is_free: Row = {"$lt": ["$lease_expires_at", "$$NOW"]}
         claim: Row = {
             "token": {"$cond": [is_free, {"$literal": token}, "$token"]},
@@ -42,7 +42,7 @@ class EmbeddingClaimRepository:
             details: Row = dict(error.details or {})
             if any(failure.get("code") != DUPLICATE_KEY for failure in details.get("writeErrors", ())):
                 raise
-            # Another worker made the row between the server's look and its write.
+            # Another worker created the row between the server's read and its write.
         else:
             if result.upserted_count == len(keys):
                 return set(keys)

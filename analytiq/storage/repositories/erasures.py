@@ -21,7 +21,7 @@ INDEXES = {
     "erasures": [
         IndexModel([("organization_id", 1), ("requested_at", -1), ("_id", -1)]),
         IndexModel([("state", 1), ("lease_expires_at", 1)]),
-        # Of an organization, one erasure at a time.
+        # One erasure of an organization at a time.
         IndexModel(
             [("organization_id", 1)],
             name="one_of_an_organization_at_a_time",
@@ -143,7 +143,7 @@ class ErasureRepository:
                 "$set": {
                     "state": ErasureState.DONE.value,
                     "left": {},
-                    # Names and values that people were found by are about people too; the ids say what it was.
+                    # Names and values in the selection are personal data too; the ids identify the erased documents.
                     "selection": None,
                     "is_watched": is_watched,
                     "error": None,

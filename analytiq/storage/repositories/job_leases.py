@@ -47,7 +47,7 @@ class JobLeases:
         self._collection = connection.database["jobs"]
         # Claims and outcomes do not wait for a majority: a failover that loses one makes the job run again, which
         # every handler allows, and commits are fenced by the token. A claim that waited could run out of its few
-        # milliseconds after it was made, and the job was then nobody's until the lease ended. Requests do wait.
+        # milliseconds after it was made, and the job would have no worker until the lease ended. Requests do wait.
         self._by_primary = self._collection.with_options(write_concern=WriteConcern(w=1))
 
     async def claim(
@@ -76,7 +76,7 @@ class JobLeases:
     async def _candidates(self, kinds: Collection[JobKind], lane: str | None) -> list[Row]:
         cursor = self._collection.find(due_of(kinds, lane), {"priority": 1})
         candidates: list[Row] = [row async for row in cursor.sort([("priority", 1), ("run_at", 1)]).limit(CANDIDATES)]
-        # Workers that read the same candidates would all run for the first; equal urgency may go in any order.
+        # Workers with the same candidates would all compete for the first; equal urgency may go in any order.
         candidates.sort(key=lambda row: (row["priority"], random.random()))  # noqa: S311
         return candidates
 
@@ -126,7 +126,7 @@ class JobLeases:
             LeaseLostError: another worker has it; in a transaction this aborts the stale worker's writes.
         """
         held = {"_id": job.id, "lease_token": job.lease_token}
-        # Within a transaction the commit says how it is acknowledged.
+        # Within a transaction the commit determines the write concern.
         done = await self._by_primary.delete_one({**held, "$expr": {"$eq": ["$wanted", "$served"]}}, session=session)
         if done.deleted_count:
             return
@@ -219,8 +219,8 @@ class JobLeases:
             "run_at": "$$NOW",
             "updated_at": "$$NOW",
         }
-        # One by one: a worker that dies within a transaction leaves it open on the server for a while, and its job
-        # held; the others need not wait for it.
+        # One by one: a worker that dies within a transaction leaves it open on the server for a while, with its job
+        # locked; the others need not wait for it.
         left = [str(row["_id"]) async for row in self._collection.find(_LEFT, {"_id": 1})]
         return sum([await self._take_back(job_id, taken_back) for job_id in left])
 

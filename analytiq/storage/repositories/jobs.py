@@ -31,9 +31,9 @@ INDEXES = {
         IndexModel([("lane", 1), ("state", 1), ("priority", 1), ("run_at", 1)]),
         IndexModel([("subject.kb_id", 1), ("state", 1), ("created_at", 1)]),
         IndexModel([("subject.document_id", 1), ("state", 1)]),
-        # A list names every state and kind that it means, so that any of them comes in this order, without a sort.
+        # A list names every wanted state and kind, so that any of them comes in this order, without a sort.
         IndexModel(LIST_INDEX),
-        # Of dead jobs only: they are few to write, and their errors are grouped without reading a row.
+        # Failed jobs only: they are few to write, and their errors are grouped without reading a row.
         IndexModel(
             [("organization_id", 1), ("state", 1), ("error.code", 1), ("kind", 1), ("subject.kb_id", 1)],
             partialFilterExpression={"state": JobState.DEAD.value},
@@ -148,7 +148,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         """Yield the organization's waiting jobs that match, in batches; jobs changed meanwhile are not seen again."""
         wanted = {**_matching(organization_id, query), "state": JobState.AVAILABLE.value}
         batch: list[Job] = []
-        # Latest change first: what is asked for again after this began lies behind the cursor.
+        # Latest change first: jobs requested after this began lie behind the cursor.
         async for row in self._collection.find(wanted).sort([("updated_at", -1), ("_id", 1)]):
             batch.append(decode(Job, row))
             if len(batch) == JOBS_PER_BATCH:
@@ -290,7 +290,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
             cursor = await self._collection.aggregate([group])
         else:
             match = _matching(organization_id, JobQuery())
-            # By itself the planner takes an index after which it has to read the rows.
+            # By itself the planner chooses an index that requires reading the rows.
             cursor = await self._collection.aggregate([{"$match": match}, group], hint=dict(LIST_INDEX))
         return {(str(row["_id"]["kind"]), str(row["_id"]["state"])): int(row["count"]) async for row in cursor}
 
@@ -342,7 +342,7 @@ def _enqueueing(request: JobRequest, request_id: str | None) -> UpdateOne:
         "wanted": {"$add": [{"$ifNull": ["$wanted", 0]}, 1]},
         "attempt": {"$cond": [starts_afresh, 0, "$attempt"]},
         "deaths": {"$cond": [starts_afresh, 0, {"$ifNull": ["$deaths", 0]}]},
-        # What is asked for after a cancellation is wanted; while the job runs, the end of the attempt sees to it.
+        # A request after a cancellation counts; while the job runs, the end of the attempt handles it.
         "is_cancel_wanted": {
             "$and": [{"$eq": [state, JobState.RUNNING.value]}, {"$ifNull": ["$is_cancel_wanted", False]}]
         },

@@ -253,7 +253,7 @@ class KnowledgeBaseRepository:
 
     async def counts_by_store(self) -> dict[str, int]:
         """Count every organization's knowledge bases by backend."""
-        # Older rows say nothing, and are the local store's.
+        # Older rows name no backend, and belong to the local one.
         kind = {"$ifNull": ["$vector_store", LOCAL_BACKEND]}
         pipeline: list[Row] = [{"$match": {"status": _SHOWN}}, {"$group": {"_id": kind, "count": {"$sum": 1}}}]
         cursor = await self._collection.aggregate(pipeline)
@@ -331,7 +331,7 @@ class EpochRepository:
 
     async def read(self, kb_id: str, *, session: Session | None = None) -> Epoch | None:
         """Return the present epoch, on the primary at majority; None once deletion has begun."""
-        # A transaction says itself how it reads.
+        # A transaction sets its own read concern.
         collection = self._majority if session is None else self._epochs
         row: Row | None = await collection.find_one({"_id": object_id(kb_id)}, session=session)
         return None if row is None else Epoch(kb_id=kb_id, epoch=row["epoch"], commit_id=row["commit_id"])

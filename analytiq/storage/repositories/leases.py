@@ -77,7 +77,7 @@ class LeaseRepository:
 
     async def prepare(self, name: str) -> None:
         """Create the row of a name, if missing."""
-        with contextlib.suppress(DuplicateKeyError):  # another process has just made it
+        with contextlib.suppress(DuplicateKeyError):  # another process has just created it
             await self._collection.update_one({"_id": name}, {"$setOnInsert": {"token": None}}, upsert=True)
 
     async def is_due(self, name: str, task: str, *, interval_seconds: float) -> bool:

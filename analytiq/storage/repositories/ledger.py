@@ -145,7 +145,7 @@ class SavingsRepository:
     """The savings of the cache, summed by organization, day, knowledge base, operation and model."""
 
     def __init__(self, connection: MongoConnection) -> None:
-        # A failover that loses the last milliseconds' savings loses a figure that nobody pays by.
+        # A failover that loses the last milliseconds' savings loses a figure that is never charged.
         self._collection = connection.database["spu_savings"].with_options(write_concern=WriteConcern(w=1))
 
     async def add(self, purpose: SpuPurpose, spus: int, *, at: datetime) -> None:

@@ -19,7 +19,7 @@ INDEXES = {
         IndexModel([("organization_id", 1), ("prompt_id", 1), ("created_at", -1), ("_id", -1)]),
         IndexModel([("organization_id", 1), ("document_id", 1), ("created_at", -1), ("_id", -1)]),
         IndexModel([("organization_id", 1), ("steps.passages.document_id", 1)]),
-        # A prompt runs by itself once for each version and text, however often it is asked for.
+        # A prompt runs automatically once for each version and text, however often it is requested.
         IndexModel(
             [("prompt_id", 1), ("version", 1), ("document_id", 1), ("text_hash", 1)],
             name="automatic_once",
@@ -84,7 +84,7 @@ class PromptRunRepository:
         ]
         if not runs:
             return []
-        # Looked up apart: a run that somebody has asked for is of the same version and text, and counts too.
+        # Looked up separately: a requested run of the same version and text counts too.
         known = await self._known(session, organization_id, prompt_id, version, dict(documents))
         fresh = [run for run in runs if run.document_id not in known]
         writes = [_automatic(run) for run in fresh]

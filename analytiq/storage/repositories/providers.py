@@ -44,7 +44,7 @@ class ProviderRepository:
         try:
             await self._collection.update_one(key, {"$set": row, "$setOnInsert": first}, upsert=True)
         except DuplicateKeyError:
-            # Somebody else has made it in the same moment: the later one counts.
+            # Another process created it at the same moment: the later one counts.
             await self._collection.update_one(key, {"$set": row})
 
     async def put_if_absent(self, provider: LlmProvider) -> bool:

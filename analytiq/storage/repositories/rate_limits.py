@@ -44,7 +44,7 @@ class RateLimitRepository:
     """The buckets; `key` names a row, `organization_id` its owner."""
 
     def __init__(self, connection: MongoConnection) -> None:
-        # A failover that loses the last milliseconds' takes lets as many through again; nobody waits for a majority.
+        # A failover that loses the last milliseconds' takes lets as many through again; no write waits for a majority.
         self._collection = connection.database["rate_limits"].with_options(write_concern=WriteConcern(w=1))
 
     async def take(
@@ -150,7 +150,7 @@ class RateLimitRepository:
         try:
             return await self._upsert(key, pipeline)
         except DuplicateKeyError:
-            # Another process has just made the row.
+            # Another process has just created the row.
             return await self._upsert(key, pipeline)
 
     async def _upsert(self, key: str, pipeline: Sequence[Mapping[str, Any]]) -> Row:

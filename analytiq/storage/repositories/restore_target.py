@@ -135,7 +135,7 @@ class RestoreTarget:
                 upsert=True,
                 session=session,
             )
-            # The change that made the epoch, without which a mirror that is loaded now would be loaded twice.
+            # The change that made the epoch: without it, a replica loaded now would be loaded twice.
             await self._database["kb_changes"].update_one(
                 {"kb_id": str(epoch["_id"]), "epoch": Int64(number)},
                 {"$set": {"commit_id": commit_id, "added": None, "removed": None, "at": clock.now()}},
@@ -177,7 +177,7 @@ class RestoreTarget:
         if name in ("spu_ledger", "llm_usage") and self._ids.is_fresh:
             row["restored_from"] = self._run.source_organization_id
         if name == "prompt_runs" and self._ids.is_fresh and row["status"] in UNFINISHED:
-            # The original goes on with it: nobody has asked for a second one to be paid for.
+            # The original continues it: a second run must not be paid for.
             detail = "it was under way when the archive was made of which this is a copy; run the prompt again"
             failure = Failure(code="not_copied", detail=detail, at=clock.now())
             row |= {"status": RunStatus.CANCELLED.value, "error": failure.model_dump(), "ended_at": failure.at}

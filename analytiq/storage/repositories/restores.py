@@ -120,7 +120,7 @@ class RestoreRepository:
             "started_at": clock.now(),
         }
         fields: Row = {name: {"$literal": value} for name, value in row.items()}
-        # Of those that keep their ids there is one for each organization, whoever begins it at the same moment.
+        # With kept ids there is one restore for each organization, even if two begin at the same moment.
         key = restore_id if is_fresh else object_id(source_organization_id, what="organization")
         try:
             await self._collection.update_one(
@@ -176,7 +176,7 @@ def _under_way(left: Row, archive: str) -> ConflictError:
     if left["archive"] == archive:
         return ConflictError(
             f"This archive is being restored into the organization {organization_id} right now. If that process was"
-            f" killed, it can be gone on with {LEASE_SECONDS:g} s after its last sign of life: run this again then.",
+            f" killed, run this again {LEASE_SECONDS:g} s after its last heartbeat.",
             code="restore_running",
         )
     return ConflictError(

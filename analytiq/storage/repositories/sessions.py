@@ -20,7 +20,7 @@ INDEXES = {
     "invitations": [
         IndexModel([("secret_hash", 1)], unique=True),
         IndexModel([("organization_id", 1), ("_id", -1)]),
-        # A day after: an invitation that has just expired says so.
+        # A day later, so that an invitation that has just expired is reported as expired.
         IndexModel([("expires_at", 1)], expireAfterSeconds=86_400),
     ],
     "one_time_links": [

@@ -61,7 +61,7 @@ class StorageAccountRepository:
             await self._collection.delete_one({"_id": organization_id})
             return
         quota: Row = {"organization_id": organization_id, "max_bytes": max_bytes, "max_documents": max_documents}
-        # The row is there before it is counted, so that uploads that begin meanwhile write to it.
+        # The row exists before it is counted, so that concurrent uploads write to it.
         await self._collection.update_one({"_id": organization_id}, {"$set": quota}, upsert=True)
         await self.recount(organization_id)
 

@@ -19,7 +19,7 @@ from analytiq.storage.transactions import run_in_transaction
 
 FILES_AT_ONCE = 100
 ORDER = (
-    # What opens it, then what leads to work, then what work writes; what others are found by goes after these.
+    # Credentials first, then rows that lead to work, then rows written by work; rows needed for finding others last.
     "organizations", "access_tokens", "invitations", "members", "idempotency_keys", "kb_epochs", "jobs", "docs",
     "document_index", "generations", VECTORS_PREFIX, "kb_changes", "document_text_segments", "document_texts",
     "uploads", "fs.chunks", "fs.files", "embedding_cache", "spu_ledger", "llm_usage", "job_history", "tags",

@@ -71,7 +71,7 @@ def _as_table(batch: bytes) -> _Columns | None:
     is_value = np.zeros(length, dtype=np.bool_)
     for start, stop in values.values():
         is_value[start:stop] = True
-    frame = table[:, ~is_value]  # lengths, names, types: what must be the same in every row
+    frame = table[:, ~is_value]  # lengths, names, types: the bytes that must be equal in every row
     if not bool((frame == frame[0]).all()):
         return None
 
@@ -100,7 +100,7 @@ def _values_of_first(document: bytes) -> dict[str, tuple[int, int]] | None:
             values[name] = (start, start + 4)
             position = start + 4
         elif kind == _STRING:
-            (size,) = struct.unpack_from("<i", document, start)  # with the zero at its end
+            (size,) = struct.unpack_from("<i", document, start)  # including the terminating zero
             values[name] = (start + 4, start + 4 + size - 1)
             position = start + 4 + size
         elif kind == _BINARY:

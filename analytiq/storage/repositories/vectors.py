@@ -268,7 +268,7 @@ class VectorRepository:
             query, {"_id": 0, **dict.fromkeys(MIRRORED, 1)}, session=session, batch_size=_BATCH_ROWS
         )
         async for batch in cursor:
-            # Even a quick look at a megabyte is more than the event loop should wait for.
+            # Even a quick scan of a megabyte would block the event loop too long.
             parts = await asyncio.to_thread(generations_in, cast("bytes", batch), document_of)
             if parts:
                 await sink.receive(parts)

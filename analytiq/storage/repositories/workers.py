@@ -23,7 +23,7 @@ class WorkerRepository:
     """Worker processes of the whole system."""
 
     def __init__(self, connection: MongoConnection) -> None:
-        # Only shown, and written anew within seconds: no write waits for a majority.
+        # For display only, and rewritten within seconds: no write waits for a majority.
         self._collection = connection.database["workers"].with_options(write_concern=WriteConcern(w=1))
         self._jobs = connection.database["jobs"]
 

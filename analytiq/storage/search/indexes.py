@@ -180,7 +180,7 @@ class SearchIndexes:
         for index in wanted:
             state = present.get(index.name)
             if state is not None and (serves(state, index) or (kb_id, index.name) in self._changed):
-                # Changed by this process already: a server that tells of it in other words would build it for ever.
+                # Already changed by this process: a server that rewords the definition would rebuild it forever.
                 continue
             try:
                 with translated():

@@ -20,7 +20,7 @@ WHOLE_WEIGHT = 2.0
 _UNSPACED_CHARACTERS = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _UNSPACED = re.compile(f"[{_UNSPACED_CHARACTERS}]")
 _WORD = re.compile(f"[{_UNSPACED_CHARACTERS}]|[^\\W_{_UNSPACED_CHARACTERS}]+")
-# Begins where a run of letters and digits does: tried within one, a run of n is gone through n times.
+# Begins where a run of letters and digits does: tried within a run, n characters would be scanned n times.
 _CODE = re.compile(r"(?<![^\W_])[^\W_]++(?:[-_./:@#+&]++[^\W_]++)+")
 
 

@@ -135,8 +135,8 @@ class Oidc:
             )
         if not await self._users.bind_subject(user.id, issuer, subject):
             raise _refused(f"Another account of the provider signs in as {email} already. Sign in with that account.")
-        # An inviter sees the invitation's link, and could have chosen a password in the person's name before they came.
-        # Only now has the address been proved.
+        # An inviter sees the invitation's link, and could have chosen a password in the person's name before.
+        # Only now is the address proved.
         await self._sessions.end_all(user.id)
         return user
 

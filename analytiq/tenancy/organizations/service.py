@@ -76,7 +76,7 @@ class Organizations:
         """Return the organization with this id."""
         organization = await self._organizations.get(organization_id)
         if organization is None:
-            raise NotFoundError(f"No organization has the id {organization_id!r}.")
+            raise NotFoundError(f"No organization has the id {organization_id!r}. Check the id.")
         return organization
 
     async def rename(self, organization_id: str, name: str) -> Organization:
@@ -87,7 +87,7 @@ class Organizations:
         """
         changed = await self._organizations.change(organization_id, {"name": name})
         if changed is None:
-            raise NotFoundError(f"No organization has the id {organization_id!r}.")
+            raise NotFoundError(f"No organization has the id {organization_id!r}. Check the id.")
         return changed
 
     async def set_cache_scope(self, organization_id: str, scope: CacheScope) -> Organization:
@@ -100,7 +100,7 @@ class Organizations:
         """
         changed = await self._organizations.change(organization_id, {"cache_scope": scope.value})
         if changed is None:
-            raise NotFoundError(f"No organization has the id {organization_id!r}.")
+            raise NotFoundError(f"No organization has the id {organization_id!r}. Check the id.")
         return changed
 
     async def issue_token(

@@ -57,7 +57,7 @@ def take(
     outcome = TakeOutcome(is_granted=is_granted, wait_ms=wait_ms, now_ms=now_ms, is_troubled=is_held)
     if not outcome.is_granted:
         return outcome, state
-    # Charge as of the moment when the caller goes on: a bucket that did not delay the take must not refill meanwhile.
+    # Charge as of the moment when the caller continues: a bucket that caused no wait must not refill meanwhile.
     taken = {
         charge.name: max(state.full_at_ms.get(charge.name, 0.0), now_ms + wait_ms)
         + charge.cost * charge.bucket.interval_ms

@@ -111,7 +111,7 @@ async def test_error_of_the_library_is_told_whole(client: httpx.AsyncClient) -> 
     assert response.headers["content-type"] == "application/problem+json"
     assert response.json() == {
         "type": "about:blank",
-        "title": "The request is wrong",
+        "title": "Invalid request",
         "status": 400,
         "code": "invalid_input",
         "detail": "two wrong",

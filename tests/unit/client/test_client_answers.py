@@ -11,7 +11,7 @@ from analytiq.errors import InvalidInputError
 
 
 def test_device_is_not_uploaded() -> None:
-    with pytest.raises(InvalidInputError, match="'/dev/zero' is no file"):
+    with pytest.raises(InvalidInputError, match="'/dev/zero' is not a regular file"):
         CountedFile(Path("/dev/zero"), None)
 
 

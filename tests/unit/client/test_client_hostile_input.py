@@ -29,7 +29,7 @@ def test_id_of_a_job_is_readable_in_its_path() -> None:
 
 @pytest.mark.parametrize("value", ["", ".", ".."])
 def test_id_that_would_vanish_from_its_path_is_refused(value: str) -> None:
-    with Client(URL, ORGANIZATION, "token") as client, pytest.raises(InvalidInputError, match="is no id"):
+    with Client(URL, ORGANIZATION, "token") as client, pytest.raises(InvalidInputError, match="is not an id"):
         client.delete_document(value)
 
 
@@ -47,13 +47,13 @@ def test_name_of_a_file_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
 
 def test_pipe_that_nobody_writes_to_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InvalidInputError, match="is no file"):
+    with pytest.raises(InvalidInputError, match="is not a regular file"):
         CountedFile(tmp_path / "pipe", None)
 
 
 @pytest.mark.parametrize("url", ["http://[::1", "http://host:port"])
 def test_address_that_is_none_is_named(url: str) -> None:
-    with pytest.raises(InvalidInputError, match="none of an API"):
+    with pytest.raises(InvalidInputError, match="not the address of an API"):
         Client(url, ORGANIZATION, "token")
 
 

@@ -64,7 +64,7 @@ class LiteLLMEmbedder:
             InvalidInputError: too many texts, or none; or no provider has such a model.
         """
         if not 1 <= len(texts) <= self.batch_size:
-            raise InvalidInputError(f"{len(texts)} texts in one call, where 1 to {self.batch_size} are taken.")
+            raise InvalidInputError(f"One call has {len(texts)} texts. Allowed: 1 to {self.batch_size}.")
         asks_base64 = self._has_base64 is not False
         try:
             vectors = await self._embed_once(texts, input_type, asks_base64=asks_base64)

@@ -133,7 +133,7 @@ def describe_shipped(words: WordPiece) -> dict[str, str]:
 
 
 def _open_session(content: bytes, weights: Path) -> _Session:
-    # 0.1 s and 30 MB, for those processes only that embed locally.
+    # 0.1 s and 30 MB, only for processes that embed locally.
     runtime = importlib.import_module("onnxruntime")
     options = runtime.SessionOptions()
     # One thread for each run; parallel runs use the cores better than a shared run (2 threads on one passage

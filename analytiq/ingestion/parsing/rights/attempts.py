@@ -1,4 +1,4 @@
-"""Attempts of forbidden actions in a process without rights, because a container's filter can hide kernel features."""
+"""Attempts of forbidden actions in a restricted process, because a container's filter can hide kernel features."""
 
 import os
 import socket
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 def remaining() -> tuple[str, ...]:
-    """Try what must be refused, in a process that has given its rights up; returns what was possible all the same."""
+    """Try forbidden actions in a restricted process; return those that succeeded."""
     return tuple(name for name, attempt in ATTEMPTS.items() if _succeeds(attempt))
 
 

@@ -1,4 +1,4 @@
-"""The order in which a process gives its rights up."""
+"""The order in which a process gives up its rights."""
 
 import os
 from collections.abc import Iterable
@@ -13,33 +13,33 @@ class Support:
     """The isolation features of the kernel; a container's filter can hide them."""
 
     landlock_version: int
-    """0: none."""
+    """0 means none."""
     has_seccomp: bool
 
 
 def supported() -> Support:
-    """Ask the kernel."""
+    """Return the features reported by the kernel."""
     return Support(landlock.version(), seccomp.is_supported())
 
 
 def thread_count() -> int:
-    """Return how many threads the calling process has."""
+    """Return the number of threads of the calling process."""
     return sum(1 for _ in Path("/proc/self/task").iterdir()) if kernel.IS_LINUX else 1
 
 
 def give_up(
     *, readable: Iterable[Path], keep_descriptors: Iterable[int], allow_threads: bool = False, support: Support
 ) -> None:
-    """Bind the calling process for good; it must have one thread, since the kernel binds the thread that calls.
+    """Restrict the calling process for good; it must have one thread, since the kernel restricts the calling thread.
 
     Args:
-        readable: Files and directories with all beneath that may still be read. Nothing may be written.
+        readable: Files and directories with their content that stay readable. Nothing stays writable.
         keep_descriptors: Besides 0 to 2; all others are closed.
-        allow_threads: Let the process start threads, which are bound too.
-        support: Those of the kernel's features that are used.
+        allow_threads: Let the process start threads, which are restricted too.
+        support: The kernel's features to use.
 
     Raises:
-        OSError: The kernel refused what it says that it supports.
+        OSError: The kernel refused a feature that it reports.
         RuntimeError: The process has several threads.
     """
     if (support.landlock_version or support.has_seccomp) and thread_count() != 1:

@@ -1,4 +1,4 @@
-"""Calls to the Linux kernel that Python has no function for."""
+"""Linux system calls without a function in Python."""
 
 import ctypes
 import os
@@ -10,7 +10,7 @@ from typing import cast
 IS_LINUX = sys.platform == "linux"
 
 _SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE, _SET_CHILD_SUBREAPER, _SET_NO_NEW_PRIVILEGES = 1, 4, 36, 38
-"""Of prctl(2)."""
+"""Options of prctl(2)."""
 
 Argument = int | bytes | None
 
@@ -21,9 +21,9 @@ _libc_prctl = cast("Callable[..., int]", _libc.prctl) if IS_LINUX else None
 
 
 def system_call(number: int, *arguments: Argument) -> int:
-    """Make a system call; returns -1 where the kernel refuses, with the reason in `ctypes.get_errno()`.
+    """Make a system call; return -1 if the kernel refuses, with the reason in `ctypes.get_errno()`.
 
-    The C function is variadic: each integer goes as a whole register, or the kernel sees rubbish above its 32 bits.
+    The C function is variadic: each integer is passed as a whole register, or the kernel sees garbage above 32 bits.
     """
     whole = (ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments)
     return _syscall(ctypes.c_long(number), *whole)
@@ -47,15 +47,15 @@ def machine() -> str:
 
 
 def forbid_memory_reads() -> None:
-    """Close this process's memory and environment to other processes of the same user, debuggers included.
+    """Close this process's memory and environment to other processes of the same user, including debuggers.
 
-    An exec undoes it, so each program calls it at its start. No core dump is written either.
+    An exec undoes this, so each program calls it at its start. Core dumps are disabled too.
     """
     _prctl(_SET_DUMPABLE, 0)
 
 
 def forbid_new_privileges() -> None:
-    """Let no program that this process starts gain rights by its file's mode."""
+    """Prevent programs started by this process from gaining rights by their file's mode."""
     _prctl(_SET_NO_NEW_PRIVILEGES, 1)
 
 

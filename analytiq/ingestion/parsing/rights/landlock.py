@@ -1,4 +1,4 @@
-"""Landlock: which files a process may still read. Numbers and structures of linux/landlock.h."""
+"""Landlock: restriction of readable files. Numbers and structures of linux/landlock.h."""
 
 import os
 import stat
@@ -15,23 +15,23 @@ _RULE_PATH_BENEATH = 1
 _WRITE_FILE, _READ_FILE, _READ_DIRECTORY, _TRUNCATE = 1 << 1, 1 << 2, 1 << 3, 1 << 14
 _FILE_RIGHTS_SINCE = ((5, (1 << 16) - 1), (3, (1 << 15) - 1), (2, (1 << 14) - 1), (1, (1 << 13) - 1))
 _NETWORK_SINCE, _TCP = 4, 0b11
-"""Bind and connect."""
+"""Rights to bind and connect."""
 _SCOPES_SINCE, _SCOPES = 6, 0b11
-"""Abstract Unix sockets, and signals."""
+"""Scopes of abstract Unix sockets and signals."""
 NEWEST_VERSION = 6
-"""Of the interface (ABI), among those that this module makes use of."""
+"""The newest version of the interface (ABI) that this module supports."""
 
 
 def version() -> int:
-    """Return the kernel's version of the interface; 0 where the kernel or a container's filter offers none."""
+    """Return the kernel's version of the interface; 0 if the kernel or a container's filter offers none."""
     return max(system_call(_CREATE_RULESET, None, 0, _ASK_FOR_VERSION), 0) if IS_LINUX else 0
 
 
 def restrict(readable: Iterable[Path], *, version: int) -> None:
-    """Let the calling thread and its descendants read these paths with all beneath, and write nothing.
+    """Restrict the calling thread and its descendants to reading these paths with their content, and no writing.
 
     Args:
-        readable: Files and directories; one that does not exist is left out.
+        readable: Files and directories; missing ones are skipped.
         version: At most the kernel's.
 
     Raises:

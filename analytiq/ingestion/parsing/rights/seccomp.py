@@ -1,8 +1,8 @@
 """A filter of system calls. Structures and numbers of linux/seccomp.h and linux/filter.h.
 
-The filter allows by name. A process under it may compute, read and write descriptors that are open, open what
-Landlock lets it read, and end. It makes no process, no socket and no mapping that outlives it, changes no file's
-attributes, and signals nobody but itself.
+The filter allows by name. A filtered process may compute, read and write open descriptors, open the paths that
+Landlock allows, and end. It creates no process, no socket and no mapping that outlives it, changes no file's
+attributes, and signals only itself.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ _NUMBER, _ARCHITECTURE = 0, 4
 """Offsets in struct seccomp_data."""
 _SET_MODE_FILTER, _GET_ACTION_AVAILABLE = 1, 2
 _X32 = 0x40000000
-"""x86_64's calls of programs with 32-bit pointers, by which a filter of numbers could be circumvented."""
+"""x86_64's calls for programs with 32-bit pointers, which could circumvent a filter of numbers."""
 
 _WHOLE = (  # noqa: SIM905 -- seventy names, by subject
     "read readv pread64 preadv write writev pwrite64 lseek close close_range ftruncate fsync "
@@ -49,7 +49,7 @@ _PRCTL = (15, 16, 0x53564D41)
 
 
 def is_supported() -> bool:
-    """Return whether this kernel, and a container's own filter, let a filter be set."""
+    """Return whether the kernel and a container's own filter permit a filter."""
     calls = BY_MACHINE.get(machine())
     if not IS_LINUX or calls is None:
         return False
@@ -57,7 +57,7 @@ def is_supported() -> bool:
 
 
 def restrict(*, allow_threads: bool) -> None:
-    """Put the filter on the calling thread and on all threads that it starts, for good.
+    """Filter the calling thread and all threads that it starts, for good.
 
     Raises:
         OSError: The kernel refused; no_new_privs must be set before.
@@ -73,7 +73,7 @@ def restrict(*, allow_threads: bool) -> None:
 
 
 def program(calls: SystemCalls, *, own_pid: int, allow_threads: bool) -> bytes:
-    """Return the filter as the kernel's machine code: 8 bytes an instruction."""
+    """Return the filter as BPF machine code: 8 bytes an instruction."""
     return b"".join(_instructions(calls, own_pid, allow_threads=allow_threads))
 
 
@@ -167,4 +167,4 @@ _SEND_WITHOUT_ADDRESS = [
     _RETURN_ALLOW,
     _RETURN_REFUSE,
 ]
-"""Progress goes over the open socket; an address would be a way to another one."""
+"""Progress uses the open socket; an address would reach another one."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SystemCalls:
-    """An architecture's numbers of the calls that the filter decides on."""
+    """An architecture's numbers of the calls in the filter."""
 
     audit_architecture: int
-    """AUDIT_ARCH_*, by which the kernel tells a filter the architecture of a call."""
+    """AUDIT_ARCH_*, which identifies the architecture of a call to a filter."""
     seccomp: int
     numbers: dict[str, int]
 
@@ -49,4 +49,4 @@ BY_MACHINE = {
 }
 # fmt: on
 FIRST_UNKNOWN = 463
-"""Calls from here on are younger than these tables."""
+"""Calls from here on are newer than these tables."""

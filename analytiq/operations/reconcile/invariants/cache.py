@@ -51,7 +51,7 @@ class CachedEmbeddings(KnowledgeBaseInvariant):
             if not vectors:
                 return
             position = vectors[-1][0]
-            # One vector for each embedding: the same chunk may stand in many documents.
+            # One vector for each embedding: the same chunk may occur in many documents.
             holder = {_key(chosen, knowledge_base, chunk_hash): vector for vector, chunk_hash in vectors}
             present = await self.rows.embedding_cache.present_among(holder)
             yield Batch(
@@ -70,7 +70,7 @@ class CachedEmbeddings(KnowledgeBaseInvariant):
         paid by another organization, have no payer from now on.
         """
         vectors = [item.target_id for item in drift if item.target_id]
-        # A batch is of one knowledge base.
+        # A batch belongs to one knowledge base.
         first = drift[0]
         knowledge_base = await self.rows.knowledge_bases.get(first.organization_id, first.kb_id or "")
         return 0 if knowledge_base is None else await self._put_back(knowledge_base, vectors, writer.fence)

@@ -17,7 +17,7 @@ def judge_epoch(knowledge_base: KnowledgeBase, epoch: Epoch | None, latest_chang
     if epoch is None:
         return [of_knowledge_base(DriftKind.LOST_EPOCH, knowledge_base, "it is missing")]
     if epoch.epoch < latest_change:
-        # The next commit would take a number that the log has already, and fail.
+        # The next commit would take a number that the log already has, and fail.
         detail = f"{epoch.epoch}, and the log has {latest_change}"
         return [of_knowledge_base(DriftKind.LOST_EPOCH, knowledge_base, detail)]
     return []
@@ -33,7 +33,7 @@ class KnowledgeBaseEpoch(KnowledgeBaseInvariant):
         """See KnowledgeBaseInvariant."""
         drift = await self._judge(knowledge_base)
         if drift:
-            # A deletion takes the epoch along, and may have begun since.
+            # A deletion removes the epoch too, and may have begun since.
             again = await self.rows.knowledge_bases.get(knowledge_base.organization_id, knowledge_base.id)
             drift = [] if again is None else await self._judge(again)
         yield Batch(drift)

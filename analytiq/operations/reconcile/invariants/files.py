@@ -57,8 +57,8 @@ class UnnamedFiles(SystemInvariant):
             yield Batch(await self._unfinished(written, lost), after=_UNFINISHED + position)
 
     async def _unnamed(self, files: Sequence[FileOwner], lost: LostRows) -> list[Drift]:
-        # Files first, documents after: a file that a replacement adds in between is not on the list. The job that
-        # cleans up after a replacement is asked for in its transaction.
+        # Files first, documents after: a file added by a replacement in between is not on the list. The job that
+        # cleans up after a replacement is enqueued in its transaction.
         known = await self.rows.document_survey.pointers({item.document_id for item in files})
         left = await without_cleaning(self.rows.jobs, unnamed_files(files, known))
         there = await self.rows.file_survey.finished_among([item.target_id for item in left if item.target_id])
@@ -72,7 +72,7 @@ class UnnamedFiles(SystemInvariant):
         uploading = await self.rows.uploads.file_ids_among(old)
         finished = await self.rows.file_survey.finished_among(old)
         nameless = [each for each in old if each not in uploading and each not in finished]
-        # Bytes of a file that a document names are no leftovers: the file's own row was lost, and is told as that.
+        # Bytes of a file with a document are no leftovers: the file's own row was lost, and is reported as lost.
         named = await self.rows.document_survey.files_named_among(nameless) if nameless else set[str]()
         left = [
             Drift(DriftKind.ORPHANED_FILE, "", target_id=each, detail="never finished")

@@ -25,7 +25,7 @@ class HalfCreated(SystemInvariant):
     async def find(self, organization_id: str | None, *, after: str) -> AsyncGenerator[Batch]:
         """See SystemInvariant."""
         latest = clock.now() - self.grace
-        # Collections first, rows after: one that is created in between is on neither list.
+        # Collections first, rows after: one created in between is on neither list.
         present = [kb_id for kb_id in await self.rows.vectors.kb_ids() if is_made_before(kb_id, latest)]
         known = await self.rows.knowledge_bases.existing(present)
         nameless = [kb_id for kb_id in present if kb_id not in known]

@@ -17,7 +17,7 @@ class HalfDeleted(SystemInvariant):
 
     async def find(self, organization_id: str | None, *, after: str) -> AsyncGenerator[Batch]:
         """See SystemInvariant."""
-        # Jobs after the rows: a job deletes the row last, so that one which ends in between is seen by its row.
+        # Jobs after the rows: a job deletes the row last, so that one ending in between is seen by its row.
         deleting = await self.rows.knowledge_bases.all_deleting(organization_id)
         keys = {drop_request(item.organization_id, item.id).deduplication_key: item for item in deleting}
         known = await self.rows.jobs.existing(keys)

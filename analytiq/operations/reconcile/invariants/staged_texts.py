@@ -22,8 +22,8 @@ class StagedTexts(SystemInvariant):
 
     async def find(self, organization_id: str | None, *, after: str) -> AsyncGenerator[Batch]:
         """See SystemInvariant."""
-        # Texts first, jobs after: the transaction that serves a text ends its job. A listed text whose document has no
-        # job was therefore served, or never will be; the deletion spares served ones.
+        # Texts first, jobs after: the transaction that makes a text current ends its job. A listed text whose document
+        # has no job was therefore made current, or never will be; the deletion spares current ones.
         staged = await self.rows.texts.staged_before(
             clock.now() - self.grace, limit=LEFT_AT_ONCE, organization_id=organization_id
         )

@@ -33,7 +33,7 @@ class Statistics(KnowledgeBaseInvariant):
         if drift or await self._is_unsettled(knowledge_base):
             organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
             if await self.rows.jobs.documents_being_synced(organization_id, kb_id):
-                # Whoever ends that job brings them up to date.
+                # The end of that job updates them.
                 return
             again = await self.rows.knowledge_bases.get(organization_id, kb_id)
             drift = await self._judge_counts(again) if again is not None else []

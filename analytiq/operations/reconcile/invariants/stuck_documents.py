@@ -27,7 +27,7 @@ class StuckDocuments(SystemInvariant):
         keys = {extract_request(item.organization_id, item.id).deduplication_key: item for item in waiting}
         unfinished = await self.rows.jobs.unfinished_among(keys)
         left = {item.id: item for key, item in keys.items() if key not in unfinished}
-        # A document whose job has ended between the reads says so itself by now.
+        # A document whose job has ended between the reads shows that itself by now.
         still = await self.rows.document_survey.pointers(left)
         yield Batch(
             [

@@ -35,7 +35,7 @@ def judge_vectors(
         if is_whole and (generation is None or generation.state is GenerationState.CURRENT):
             kind = None if generation is not None else DriftKind.UNREGISTERED
         else:
-            # One that is on its way out is as good as gone: its vectors are deleted within minutes.
+            # A generation being purged counts as gone: its vectors are deleted within minutes.
             kind = DriftKind.HOLLOW
         if kind is not None and not (kind is DriftKind.HOLLOW and entry.configuration_hash == HOLLOW):
             found.append(_drift(kind, entry, f"{extent.count if extent else 0} of {entry.chunk_count} vectors"))
@@ -80,7 +80,7 @@ class Vectors(KnowledgeBaseInvariant):
             is_clean = is_clean and not batch.drift
             yield batch
         if depth is Depth.QUICK and is_clean:
-            # The server's counter is off since it crashed: that is no reason to read everything in each pass.
+            # The server's counter is wrong since a crash: that is no reason to read everything in each pass.
             self._known_deviation[knowledge_base.id] = deviation
 
     async def _deviation(self, kb_id: str) -> int:
@@ -89,7 +89,7 @@ class Vectors(KnowledgeBaseInvariant):
         present = await self.rows.vector_survey.estimated_count(kb_id)
         if present < least:
             return present - least
-        # Read after the vectors: what was staged in between is accounted for.
+        # Read after the vectors, so that generations staged in between are accounted for.
         leaving = (await self.rows.generations.chunks_not_current(kb_id)) if present > least else 0
         _, named = await self.rows.entries.statistics(kb_id)
         return max(0, present - named - leaving)
@@ -147,7 +147,7 @@ class Vectors(KnowledgeBaseInvariant):
             organization_id, [*suspects, *(entry.generation_id for entry in entries)]
         )
         current = [named[each] for each in suspects if each in named and named[each].state is GenerationState.CURRENT]
-        # What an entry names was put there by now; and entries of other generations were not counted for nothing.
+        # Generations that an entry names were committed by now; those of other entries were counted with reason.
         again = await self.rows.entries.of_documents(organization_id, kb_id, left)
         steady = [entry for entry in entries if again.get(entry.document_id) == entry]
         moved = {entry.document_id for entry in [*entries, *again.values()]} - {each.document_id for each in steady}

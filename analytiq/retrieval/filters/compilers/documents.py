@@ -41,7 +41,7 @@ _COLUMNS = {
 
 _NOTHING: MongoQuery = {"_id": {"$in": []}}
 
-# Upper case is refused although ObjectId reads it: ids are compared as the strings that they are outside.
+# Upper case is refused although ObjectId accepts it: ids are compared as strings elsewhere.
 _OBJECT_ID = re.compile(r"[0-9a-f]{24}")
 
 

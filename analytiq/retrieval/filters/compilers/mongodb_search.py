@@ -135,7 +135,7 @@ def _metadata_ordered(field: MetadataField, comparator: Comparator, value: Filte
             first, last = _bounds(comparator, value, is_wide=is_wide)
             return _of_terms(range_terms(field.keys, first, last), is_wide=is_wide)
         case ValueClass.BOOLEAN:
-            # false < true, of which there are only two.
+            # false < true, and there are no other booleans.
             passing = [one for one in (False, True) if _holds(comparator, one, bool(value))]
             return _of_terms([value_term(field.keys, one) for one in passing], is_wide=is_wide)
         case ValueClass.STRING if isinstance(value, str):
@@ -161,7 +161,7 @@ def _bounds(comparator: Comparator, value: float, *, is_wide: bool) -> tuple[int
     key = sortable(value)
     is_strict = comparator in _STRICT
     if abs(value) >= EXACT_INTEGERS:
-        # Several integers share the key: those that compare so and those that do not.
+        # Several integers share the key: some satisfy the comparison and some do not.
         is_strict = not is_wide
     return _span(comparator, key, is_strict=is_strict)
 

@@ -3,9 +3,9 @@
 {root}/{kb_id}/{number}/         tantivy's files
     {root}/{kb_id}/{number}.lock     locked by the one process that uses the files; its mtime is the last use
 
-An index has one writer, which tells its readers when to look again, so each process has files of its own. A process
-takes the first free place, with the files of the process before it. Several API processes on a machine have one place
-each, and none waits for another.
+An index has one writer, which tells its readers when to reload, so each process has files of its own. A process
+takes the first free place, with the files left there by an earlier process. Several API processes on a machine have
+one place each, and none waits for another.
 """
 
 import fcntl
@@ -23,7 +23,7 @@ import structlog
 log = structlog.get_logger(__name__)
 
 MOST_PLACES = 64
-"""Processes of one machine that keep the same knowledge base; one more keeps it in memory."""
+"""Most processes of one machine that keep the same knowledge base on disk; others keep it in memory."""
 _KB_ID = re.compile(r"[0-9a-f]{24}")
 _REMOVED = ".removed."
 _LOCK = re.compile(r"(\d+)\.lock")
@@ -49,7 +49,7 @@ class Place:
         return False
 
     def has_files(self) -> bool:
-        """Return whether an earlier process left an index; False too once the knowledge base was removed."""
+        """Return whether an earlier process left an index; False also once the knowledge base was removed."""
         return bool(_files_in(self.directory))
 
     def clear(self) -> None:
@@ -64,7 +64,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A place seen from outside: `used_at` in seconds of the epoch."""
+    """A place as listed for eviction: `used_at` in seconds of the epoch."""
 
     kb_id: str
     lock_path: Path
@@ -73,7 +73,7 @@ class Holding:
 
 
 class Shelf:
-    """The directory of all indexes. Its methods block: call them in a thread."""
+    """The cache's directory. Its methods block: call them in a thread."""
 
     def __init__(self, root: Path) -> None:
         self._root = root

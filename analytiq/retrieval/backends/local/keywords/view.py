@@ -13,20 +13,20 @@ from analytiq.retrieval.filters.selection import Selection, contains
 from analytiq.retrieval.terms.analysis import Asked, AskedCode, AskedWord, asked_terms
 
 MOST_TERMS = 256
-"""Different words of a question that are looked for: the first ones."""
+"""Most distinct words of a question that are searched: the first ones."""
 RARE_LANGUAGE = 0.01
-"""A language of so few chunks is stemmed for in questions only where the common ones know nothing of the word."""
+"""Chunks below which a rare language's stemmer is used only if the stemmers of common languages match nothing."""
 TIES = 32
-"""Read beyond the limit, so that equal scores at its edge are in order of document and chunk."""
+"""Hits requested beyond the limit, so that equal scores at its edge are in order of document and chunk."""
 MOST_TIES = 2000
-"""More equal scores than that at the edge stay in the order of the index."""
+"""Beyond this number, equal scores at the edge stay in the order of the index."""
 SCORE_DECIMALS = 5
 WIDE_DOCUMENTS = 500
 """A filter of more documents is first tried on the best chunks of all: tantivy takes 2 to 4 µs for each document."""
 CHARACTER_BOOST = 0.3
-"""Beside pairs: nDCG@10 of XQuAD-zh 0.968, without characters 0.964, with as much weight as pairs 0.967."""
+"""Weight beside pairs: nDCG@10 of XQuAD-zh 0.968, without characters 0.964, with the weight of pairs 0.967."""
 SATURATED = 2.2
-"""What a term's weight is at most multiplied by, in BM25 with k1 = 1.2."""
+"""Upper bound of the factor on a term's weight, in BM25 with k1 = 1.2."""
 
 
 @dataclass(frozen=True, slots=True)

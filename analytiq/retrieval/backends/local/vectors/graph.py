@@ -7,7 +7,7 @@ float16 0.42 ms, 0.996, 21 s, and another 1.2 kB a row.
 Graphs lose whole clusters on collections of many documents. Two measures prevent that. Rows are added in several passes
 over all documents, not document by document: at 500,000 rows in clusters of 50 the recall of 256 candidates rose from
 0.960 to 0.990. And every question also reads one row in 32: if such a row is nearer than the graph's finds, the graph
-has lost its way, and a scan answers.
+is incomplete there, and a scan answers.
 """
 
 import threading
@@ -23,11 +23,11 @@ from analytiq.retrieval.backends.local.vectors.segments import Part
 CONNECTIVITY = 16
 EXPANSION_WHEN_ADDING = 128
 LINK_BYTES = 285
-"""A row's share of the memory, measured, and its part of the sample."""
+"""Memory of the links of a row and of its share of the sample, measured."""
 BATCH_ROWS = 32
-"""Rows that are added while searches wait: 5 ms."""
+"""Rows added while searches wait: 5 ms."""
 PASSES = 64
-"""Rows are added by so many passes, each of which takes every 64th."""
+"""Number of passes over the rows; each takes every 64th."""
 SAMPLE_STRIDE = 32
 
 

@@ -13,7 +13,7 @@ from analytiq.retrieval.backends.local.vectors.view import Block, View
 from analytiq.storage.ids import new_id
 
 COMPACT_SHARE = 0.3
-"""The rows are written anew once so large a share of them is dead."""
+"""Share of dead rows from which on the rows are rewritten."""
 
 
 class VectorMatrix:

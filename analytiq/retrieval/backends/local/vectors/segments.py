@@ -16,7 +16,7 @@ from analytiq.retrieval.backends.local.vectors.quantization import Codes
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 SEGMENT_BYTES = 64 * 1024 * 1024
-"""Of float32 in the largest segment: few enough for a scan, small enough to be written to disk again."""
+"""Bytes of float32 in the largest segment: large enough for fast scans, small enough to be rewritten to disk."""
 SMALLEST_ROWS = 256
 
 
@@ -30,7 +30,7 @@ class Segment:
     first_pages: NDArray[np.int32]
     last_pages: NDArray[np.int32]
     blocks: NDArray[np.int32]
-    """Of each row, the number of its block."""
+    """For each row, the number of its block."""
 
     @property
     def capacity(self) -> int:

@@ -38,7 +38,7 @@ from analytiq.retrieval.backends.local.vectors.view import Block, View
 log = structlog.get_logger(__name__)
 
 FORMAT = 1
-"""Raised when what the files mean changes, how vectors become codes included."""
+"""Raised when the format of the files changes, including the conversion of vectors to codes."""
 _MANIFEST = "manifest.json"
 _OWNER = "owner"
 _KB_ID = re.compile(r"[0-9a-f]{24}")
@@ -133,7 +133,7 @@ class Snapshots:
             self.release(kb_id)
 
     def release(self, kb_id: str) -> None:
-        """Leave the writing of this snapshot to other processes."""
+        """Let other processes write this snapshot."""
         self._written.pop(kb_id, None)
         self._unlock(kb_id)
 
@@ -148,7 +148,7 @@ class Snapshots:
         return self._root / kb_id
 
     def _own(self, directory: Path) -> bool:
-        """Return True if this process may write here: from the first time on, for its whole life."""
+        """Return True if this process may write here: from the first call on, for its lifetime."""
         if directory.name in self._owned and directory.is_dir():
             return True
         self._unlock(directory.name)

@@ -13,33 +13,33 @@ from analytiq.retrieval.filters.compilers.local_vectors import selected
 from analytiq.retrieval.filters.selection import DocumentSet, Selection
 
 TIE_DECIMALS = 6
-"""Cosines that agree so far are equal."""
+"""Decimals up to which cosines count as equal."""
 _SLACK = 10.0**-TIE_DECIMALS
 
 EXACT_CELLS = 40_000
-"""Up to so many rows times dimensions (100 rows of 384) are read in float32 without looking at codes first."""
+"""Up to this number of rows times dimensions (100 rows of 384), vectors are read in float32 without codes."""
 GATHER_SHARE = 0.15
-"""The codes of a filter's rows are copied out where they are at most this share of all; else all are read.
+"""Up to this share of all rows, the codes of a filter's rows are copied out; beyond it, all are read.
 
 Measured at 100,000 rows of 384 dimensions: see docs/reference/benchmarks.md, "The local vector store".
 """
 GRAPH_CANDIDATES = 256
 GRAPH_CANDIDATES_AT_MOST = 1024
 GRAPH_CANDIDATES_A_ROW = 20
-"""At least so many candidates that pass the filter are asked for, for each of the first GRAPH_SURE_ROWS wanted.
+"""Candidates that pass the filter, requested for each of the first GRAPH_SURE_ROWS wanted rows.
 
-Measured at 500,000 rows: where half of them pass, 256 candidates for ten rows have a recall of 0.988, and where a tenth
+Measured at 500,000 rows: if half of them pass, 256 candidates for ten rows have a recall of 0.988, and if a tenth
 passes, 512 have 0.982; so filters of a tenth are left to the scan.
 """
 GRAPH_SURE_ROWS = 10
 GRAPH_CANDIDATES_A_LATER_ROW = 5
-"""At least so many for each row that is wanted, where these are more.
+"""Candidates requested for each wanted row, if these are more.
 
-Measured at 200,000 rows: of the hundred that a hybrid search asks for, 512 candidates have all of the first ten, and
-0.997 of all, in 1.5 ms; the scan takes 4.6.
+Measured at 200,000 rows: of the hundred rows that a hybrid search requests, 512 candidates have all of the first ten,
+and 0.997 of all, in 1.5 ms; the scan takes 4.6.
 """
 GRAPH_TAIL_ROWS = 50_000
-"""Rows that are not in the graph yet are scanned beside it, up to so many."""
+"""Most rows outside of the graph that are scanned beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +75,12 @@ class View:
     live_rows: int
     blocks: Sequence[Block]
     block_count: int
-    """How many of the blocks are of this view: the first ones."""
+    """The number of blocks in this view: the first ones."""
     blocks_of_document: Mapping[str, Sequence[Block]]
     blocks_of_generation: Mapping[str, Sequence[Block]]
     graph: Graph | None
     resolved: list[tuple[Selection, NDArray[np.int64]]] = field(default_factory=list, compare=False)
-    """The selection that was asked for last, with its rows: a search asks for it several times."""
+    """The last selection with its rows, since a search uses it several times."""
 
     @property
     def rows(self) -> int:
