@@ -43,7 +43,7 @@ class ProblemError(AnalytiqError):
 
     @classmethod
     def of(cls, response: httpx.Response) -> "ProblemError":
-        """From a response that is an error; its body must have been read."""
+        """Build the error from an error response, whose body must have been read."""
         try:
             problem = Problem.model_validate_json(response.content)
         except ValidationError:

@@ -3093,8 +3093,9 @@ export interface components {
         };
         /**
          * DocumentMatch
-         * @description A selection of documents, as in the list of documents. All given criteria must match; none selects all
-         *     documents.
+         * @description A selection of documents, as in the list of documents.
+         *
+         *     All given criteria must match; without criteria, all documents match.
          * @example {
          *       "name_search": "invoice"
          *     }
@@ -4051,7 +4052,7 @@ export interface components {
             priority: number;
             /**
              * Attempt
-             * @description Number of attempts, excluding those put off by a provider
+             * @description Number of attempts, excluding those deferred by a provider
              */
             attempt: number;
             /** Max Attempts */
@@ -4189,7 +4190,7 @@ export interface components {
             priority: number;
             /**
              * Attempt
-             * @description Number of attempts, excluding those put off by a provider
+             * @description Number of attempts, excluding those deferred by a provider
              */
             attempt: number;
             /** Max Attempts */
@@ -4560,7 +4561,7 @@ export interface components {
             priority: number;
             /**
              * Attempt
-             * @description Number of attempts, excluding those put off by a provider
+             * @description Number of attempts, excluding those deferred by a provider
              */
             attempt: number;
             /** Max Attempts */
@@ -7297,7 +7298,7 @@ export interface operations {
                     "application/json": components["schemas"]["OrganizationResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7369,7 +7370,7 @@ export interface operations {
                     "application/json": components["schemas"]["OrganizationResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7444,7 +7445,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErasureResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7517,7 +7518,7 @@ export interface operations {
                     "application/json": components["schemas"]["AccessTokenList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7589,7 +7590,7 @@ export interface operations {
                     "application/json": components["schemas"]["AccessTokenCreated"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7658,7 +7659,7 @@ export interface operations {
                     "application/json": components["schemas"]["AccessTokenResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7725,7 +7726,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7798,7 +7799,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemberList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7871,7 +7872,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemberResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7938,7 +7939,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8011,7 +8012,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvitationList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8083,7 +8084,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvitationCreated"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8152,7 +8153,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvitationResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8219,7 +8220,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8298,7 +8299,7 @@ export interface operations {
                     "application/json": components["schemas"]["AuditEntryList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8352,7 +8353,7 @@ export interface operations {
                 skip?: number;
                 /** @description Maximum number of items */
                 limit?: number;
-                /** @description A part of the name, literally; case does not count */
+                /** @description A literal part of the name, ignoring case */
                 name_search?: string | null;
                 sort?: "name" | "-name";
             };
@@ -8374,7 +8375,7 @@ export interface operations {
                     "application/json": components["schemas"]["TagList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8446,7 +8447,7 @@ export interface operations {
                     "application/json": components["schemas"]["TagResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8515,7 +8516,7 @@ export interface operations {
                     "application/json": components["schemas"]["TagResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8588,7 +8589,7 @@ export interface operations {
                     "application/json": components["schemas"]["TagResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8638,7 +8639,7 @@ export interface operations {
     delete_tag: {
         parameters: {
             query?: {
-                /** @description Where prompts use it: refuse, or detach it from them by a further version of each */
+                /** @description If prompts use it: refuse, or detach it from each prompt in a new version */
                 on_use?: components["schemas"]["OnUse"];
             };
             header?: never;
@@ -8658,7 +8659,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8730,7 +8731,7 @@ export interface operations {
                     "application/json": components["schemas"]["DocumentsChanged"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8802,7 +8803,7 @@ export interface operations {
                     "application/json": components["schemas"]["DocumentsAtPaths"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8874,7 +8875,7 @@ export interface operations {
                     "application/json": components["schemas"]["DocumentsProgress"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8928,7 +8929,7 @@ export interface operations {
                 skip?: number;
                 /** @description Maximum number of items */
                 limit?: number;
-                /** @description A part of the name, literally; case does not count */
+                /** @description A literal part of the name, ignoring case */
                 name_search?: string | null;
                 /** @description Documents in this folder and its subfolders, such as contracts/2024 */
                 folder?: string | null;
@@ -8967,7 +8968,7 @@ export interface operations {
                     "application/json": components["schemas"]["DocumentList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9078,7 +9079,7 @@ export interface operations {
                     "application/json": components["schemas"]["UploadAnswer"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9146,7 +9147,7 @@ export interface operations {
                     "application/json": components["schemas"]["DocumentCountsResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9218,7 +9219,7 @@ export interface operations {
                     "application/json": components["schemas"]["DocumentsRetried"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9287,7 +9288,7 @@ export interface operations {
                     "application/json": components["schemas"]["DocumentDetail"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9360,7 +9361,7 @@ export interface operations {
                     "application/json": components["schemas"]["DocumentDetail"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9427,7 +9428,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9496,7 +9497,7 @@ export interface operations {
                     "application/json": components["schemas"]["DocumentResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9565,7 +9566,7 @@ export interface operations {
                     "application/json": components["schemas"]["DocumentStatus"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9639,7 +9640,7 @@ export interface operations {
                     "application/json": components["schemas"]["DocumentLogResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9708,7 +9709,7 @@ export interface operations {
                     "application/octet-stream": unknown;
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9787,7 +9788,7 @@ export interface operations {
                     "text/plain": unknown;
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9863,7 +9864,7 @@ export interface operations {
                     "application/json": components["schemas"]["PassagePlace"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9931,7 +9932,7 @@ export interface operations {
                     "application/json": components["schemas"]["MetadataFieldsResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10003,7 +10004,7 @@ export interface operations {
                     "application/json": components["schemas"]["MetadataFieldsAnswer"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10057,7 +10058,7 @@ export interface operations {
                 skip?: number;
                 /** @description Maximum number of items */
                 limit?: number;
-                /** @description A part of the name, literally; case does not count */
+                /** @description A literal part of the name, ignoring case */
                 name_search?: string | null;
             };
             header?: never;
@@ -10078,7 +10079,7 @@ export interface operations {
                     "application/json": components["schemas"]["KnowledgeBaseList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10150,7 +10151,7 @@ export interface operations {
                     "application/json": components["schemas"]["MadeKnowledgeBaseResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10219,7 +10220,7 @@ export interface operations {
                     "application/json": components["schemas"]["KnowledgeBaseResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10292,7 +10293,7 @@ export interface operations {
                     "application/json": components["schemas"]["KnowledgeBaseResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10342,7 +10343,7 @@ export interface operations {
     delete_knowledge_base: {
         parameters: {
             query?: {
-                /** @description Where prompts use it: refuse, or detach it from them by a further version of each */
+                /** @description If prompts use it: refuse, or detach it from each prompt in a new version */
                 on_use?: components["schemas"]["OnUse"];
             };
             header?: never;
@@ -10364,7 +10365,7 @@ export interface operations {
                     "application/json": components["schemas"]["KnowledgeBaseDeleted"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10438,7 +10439,7 @@ export interface operations {
                     "application/json": components["schemas"]["IndexedDocumentList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10514,7 +10515,7 @@ export interface operations {
                     "application/json": components["schemas"]["ChunkList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10587,7 +10588,7 @@ export interface operations {
                     "application/json": components["schemas"]["SearchAnswer"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10660,7 +10661,7 @@ export interface operations {
                     "application/json": components["schemas"]["ExplanationResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10732,7 +10733,7 @@ export interface operations {
                     "application/json": components["schemas"]["ForecastAnswer"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10815,7 +10816,7 @@ export interface operations {
                     "application/json": components["schemas"]["JobList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10887,7 +10888,7 @@ export interface operations {
                     "application/json": components["schemas"]["ReplayAnswer"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10959,7 +10960,7 @@ export interface operations {
                     "application/json": components["schemas"]["CancelAnswer"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11027,7 +11028,7 @@ export interface operations {
                     "application/json": components["schemas"]["JobCounts"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11099,7 +11100,7 @@ export interface operations {
                     "application/json": components["schemas"]["JobErrors"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11169,7 +11170,7 @@ export interface operations {
                     "application/json": components["schemas"]["JobDetail"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11239,7 +11240,7 @@ export interface operations {
                     "application/json": components["schemas"]["ReplayAnswer"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11309,7 +11310,7 @@ export interface operations {
                     "application/json": components["schemas"]["JobResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11381,7 +11382,7 @@ export interface operations {
                     "application/json": components["schemas"]["SearchAnswer"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11454,7 +11455,7 @@ export interface operations {
                     "application/json": components["schemas"]["LlmProviderList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11528,7 +11529,7 @@ export interface operations {
                     "application/json": components["schemas"]["LlmProviderResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11596,7 +11597,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11670,7 +11671,7 @@ export interface operations {
                     "application/json": components["schemas"]["LlmProviderTestResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11724,7 +11725,7 @@ export interface operations {
                 skip?: number;
                 /** @description Maximum number of items */
                 limit?: number;
-                /** @description A part of the name, literally; case does not count */
+                /** @description A literal part of the name, ignoring case */
                 name_search?: string | null;
                 /** @description Models of unknown kind are always included */
                 kind?: components["schemas"]["ModelKind"] | null;
@@ -11748,7 +11749,7 @@ export interface operations {
                     "application/json": components["schemas"]["ModelList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11816,7 +11817,7 @@ export interface operations {
                     "application/json": components["schemas"]["DefaultModelsResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11870,7 +11871,7 @@ export interface operations {
                 skip?: number;
                 /** @description Maximum number of items */
                 limit?: number;
-                /** @description A part of the name, literally; case does not count */
+                /** @description A literal part of the name, ignoring case */
                 name_search?: string | null;
                 tag_id?: string | null;
                 kb_id?: string | null;
@@ -11895,7 +11896,7 @@ export interface operations {
                     "application/json": components["schemas"]["PromptList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11967,7 +11968,7 @@ export interface operations {
                     "application/json": components["schemas"]["PromptResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12036,7 +12037,7 @@ export interface operations {
                     "application/json": components["schemas"]["PromptResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12087,7 +12088,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` of the version that is changed. Where the present version is another, nothing is changed and the answer is 412 (`stale_version`). Left out: whatever the version */
+                /** @description The `ETag` of the version to change. If the current version is another, nothing changes and the response is 412 (`stale_version`). Default: any version */
                 "If-Match"?: string | null;
             };
             path: {
@@ -12112,7 +12113,7 @@ export interface operations {
                     "application/json": components["schemas"]["PromptResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12188,7 +12189,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12262,7 +12263,7 @@ export interface operations {
                     "application/json": components["schemas"]["PromptVersionList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12335,7 +12336,7 @@ export interface operations {
                     "application/json": components["schemas"]["PromptRunsStarted"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12413,7 +12414,7 @@ export interface operations {
                     "application/json": components["schemas"]["PromptRunList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12482,7 +12483,7 @@ export interface operations {
                     "application/json": components["schemas"]["PromptRunDetail"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12551,7 +12552,7 @@ export interface operations {
                     "application/json": components["schemas"]["PromptRunResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12628,7 +12629,7 @@ export interface operations {
                     "application/json": components["schemas"]["PromptResultList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12703,7 +12704,7 @@ export interface operations {
                     "application/json": unknown;
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12776,7 +12777,7 @@ export interface operations {
                     "application/json": components["schemas"]["PromptResultResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12853,7 +12854,7 @@ export interface operations {
                     "application/json": components["schemas"]["PromptResultResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12927,7 +12928,7 @@ export interface operations {
                     "application/json": components["schemas"]["ChatThreadList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12999,7 +13000,7 @@ export interface operations {
                     "application/json": components["schemas"]["ChatThreadResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13068,7 +13069,7 @@ export interface operations {
                     "application/json": components["schemas"]["ChatThreadResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13141,7 +13142,7 @@ export interface operations {
                     "application/json": components["schemas"]["ChatThreadResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13210,7 +13211,7 @@ export interface operations {
                     "application/json": components["schemas"]["ChatThreadDeleted"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13284,7 +13285,7 @@ export interface operations {
                     "application/json": components["schemas"]["ChatMessageList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13357,7 +13358,7 @@ export interface operations {
                     "application/json": components["schemas"]["ChatAsked"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13427,7 +13428,7 @@ export interface operations {
                     "application/json": components["schemas"]["ChatMessageResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13507,7 +13508,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13577,7 +13578,7 @@ export interface operations {
                     "application/json": components["schemas"]["ChatMessageResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13647,7 +13648,7 @@ export interface operations {
                     "application/json": components["schemas"]["ChatContinued"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13720,7 +13721,7 @@ export interface operations {
                     "application/json": components["schemas"]["UsageAnswer"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13795,7 +13796,7 @@ export interface operations {
                     "application/json": components["schemas"]["DailyUsageAnswer"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13863,7 +13864,7 @@ export interface operations {
                     "application/json": components["schemas"]["QuotaAnswer"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13934,7 +13935,7 @@ export interface operations {
                     "application/json": components["schemas"]["LlmUsageAnswer"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14007,7 +14008,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErasureList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14079,7 +14080,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErasureResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14148,7 +14149,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErasureResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14216,7 +14217,7 @@ export interface operations {
                     "application/json": components["schemas"]["RetentionAnswer"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14288,7 +14289,7 @@ export interface operations {
                     "application/json": components["schemas"]["RetentionAnswer"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14360,7 +14361,7 @@ export interface operations {
                     "application/json": components["schemas"]["ReconcileRunResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14433,7 +14434,7 @@ export interface operations {
                     "application/json": components["schemas"]["ReconcileRunResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14508,7 +14509,7 @@ export interface operations {
                     "application/json": components["schemas"]["ReconcileRunList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14577,7 +14578,7 @@ export interface operations {
                     "application/json": components["schemas"]["ReconcileReport"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14648,7 +14649,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14716,7 +14717,7 @@ export interface operations {
                     "application/json": components["schemas"]["OrganizationSettingsResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14788,7 +14789,7 @@ export interface operations {
                     "application/json": components["schemas"]["OrganizationSettingsResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14856,7 +14857,7 @@ export interface operations {
                     "application/json": components["schemas"]["StorageAnswer"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14924,7 +14925,7 @@ export interface operations {
                     "application/json": components["schemas"]["WorkerList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14997,7 +14998,7 @@ export interface operations {
                     "application/json": components["schemas"]["BackupList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15062,7 +15063,7 @@ export interface operations {
                     "application/json": components["schemas"]["SignInWays"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15131,7 +15132,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15196,7 +15197,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15265,7 +15266,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15335,7 +15336,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenSessionList"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15400,7 +15401,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15463,7 +15464,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15528,7 +15529,7 @@ export interface operations {
                     "application/json": components["schemas"]["SignedOut"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15595,7 +15596,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15662,7 +15663,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15729,7 +15730,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15798,7 +15799,7 @@ export interface operations {
                     "application/json": components["schemas"]["InvitationPreview"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15867,7 +15868,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionResponse"];
                 };
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15932,7 +15933,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15998,7 +15999,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is wrong */
+            /** @description Invalid request */
             400: {
                 headers: {
                     [name: string]: unknown;

@@ -77,7 +77,7 @@ class EmbeddingModels:
         embedder = self._remote.pop(identity, None)
         if embedder is None:
             embedder = LiteLLMEmbedder(model, credential, self._settings)
-        # The latest last, so that the first is the one that was not used for longest.
+        # The latest last, so that the first is the least recently used.
         self._remote[identity] = embedder
         if len(self._remote) > MOST_EMBEDDERS:
             self._remote.pop(next(iter(self._remote)))

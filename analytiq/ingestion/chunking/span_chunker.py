@@ -18,11 +18,11 @@ _SECTION_CHARACTERS = 64_000
 
 @dataclass(frozen=True, slots=True)
 class CutRules:
-    """How a chunker treats what its splitter proposes.
+    """The treatment of a splitter's proposed cuts.
 
     Attributes:
-        lookback: see `spans.fitted`; for what the splitter left too long.
-        keeps_small_text_whole: a text that fits into one chunk is one, whatever the splitter would say.
+        lookback: see `spans.fitted`; for pieces that the splitter left too long.
+        keeps_small_text_whole: a text that fits into one chunk becomes one, whatever the splitter proposes.
         cuts_anywhere: the overlap begins at any token instead of at a sentence or word.
     """
 

@@ -1,8 +1,8 @@
 """One change applied to many documents, a batch a call: the caller continues after the last batch.
 
-A batch and the jobs that follow from it are one transaction. Where other writers keep it from being committed, each of
-its parts is one. What was changed is told by name, so that it can be undone exactly: a document that had the tag before
-is not among it.
+A batch and its jobs are one transaction. If other writers keep it from its commit, each of its parts becomes one. The
+result lists the changed documents, so that the change can be undone exactly: a document that already had the tag is
+not listed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,9 +23,9 @@ from analytiq.storage.session import Session
 from analytiq.storage.transactions import DEADLINE_CODE, DEADLINE_SECONDS, run_in_transaction
 
 BATCH = 500
-"""Documents that one call reads, and changes at most."""
+"""Most documents that one call reads and changes."""
 CONTENDED_SECONDS = 8.0
-"""How long a batch competes with other writers of its documents before it is divided.
+"""Seconds for which a batch competes with other writers of its documents before it is divided.
 
 One writer of one document aborts the transaction of all: while 620 documents were being extracted on a busy machine, a
 batch of 500 found no quiet moment in 30 s.
@@ -116,7 +116,7 @@ def _metadata_of(document: Document, wanted: Mapping[str, JsonValue]) -> tuple[d
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A change with whose it is, and the declaration of the fields that its metadata was checked against."""
+    """A change with its organization, and the declaration that its metadata was checked against."""
 
     organization_id: str
     wanted: WantedChange

@@ -41,7 +41,7 @@ OnDead = Callable[[Job, Failure], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class JobWork:
-    """The work of a runner: the handler of each kind that it takes, the callbacks and the record of attempts."""
+    """The work of a runner: the handlers by kind, the callbacks, and the record of attempts."""
 
     handlers: Mapping[JobKind, Handler]
     on_settled: OnSettled

@@ -11,9 +11,9 @@ from analytiq.models.change import ChangeMoment
 from analytiq.operations.live_events.events import Event, Untold
 
 KEEP_ALIVE_SECONDS = 15.0
-"""Between signs of life on a connection without events; proxies commonly close one after 60."""
+"""Seconds between heartbeats on a connection without events; proxies commonly close one after 60."""
 CHECK_SECONDS = 60.0
-"""Between checks of a watcher's rights; the end of a token, session or role is noticed at once."""
+"""Seconds between checks of a watcher's rights; the end of a token, session or role is noticed at once."""
 
 
 @dataclass(frozen=True, slots=True)

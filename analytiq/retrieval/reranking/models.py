@@ -19,7 +19,7 @@ PREFERRED_RERANKERS = {
     "voyage": "voyage/rerank-2",
     "together_ai": "together_ai/Salesforce/Llama-Rank-V1",
 }
-"""Provider → its model for whoever names none."""
+"""Provider → the model used if a request names none."""
 
 
 class RerankModels:

@@ -29,7 +29,7 @@ class LiteLLMEmbedder:
         model: LiteLLM's model string, for example `text-embedding-3-small`.
         credential: the key, and the address of an OpenAI-compatible server.
         settings: the timeout of a call and the most texts in it.
-        dimensions: asked of the provider and demanded of its answer; None for the model's own.
+        dimensions: requested from the provider and required of its answer; None for the model's own.
 
     Raises:
         InvalidInputError: no provider has such a model.
@@ -113,7 +113,7 @@ class LiteLLMEmbedder:
             arguments["api_base"] = base
         if self._dimensions is not None:
             arguments["dimensions"] = self._dimensions
-            # LiteLLM lets OpenAI's own newer models have this only, by their name.
+            # LiteLLM allows this for OpenAI's own newer models only, by their name.
             if self._credential.api_base is not None:
                 arguments["allowed_openai_params"] = ["dimensions"]
         return arguments
