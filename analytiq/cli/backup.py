@@ -129,7 +129,7 @@ def run_backup(
             " only. Keep that key apart from the archive."
         )
     else:
-        note("Access tokens are not in it: `analytiq token create --database` makes one after a restore.")
+        note("It contains no access tokens. After a restore, create one with `analytiq token create --database`.")
 
 
 def run_restore(
@@ -173,7 +173,7 @@ def run_restore(
         options = RestoreOptions(organization_ids=options.organization_ids, name=options.name, allows_erased=True)
     restored = on_database(settings, data_dir, work)
     if is_dry_run:
-        note("The archive is whole, and can be restored. Nothing was changed.")
+        note("The archive is complete and can be restored. Nothing was changed.")
     for item in restored:
         output.print(item.organization_id)
         note(
@@ -181,9 +181,9 @@ def run_restore(
             f" `analytiq token create NAME --database --organization {item.organization_id}`"
         )
         if item.erased_documents:
-            note(f"{len(item.erased_documents)} documents that were erased since the backup are being erased again.")
+            note(f"{len(item.erased_documents)} documents erased since the backup are being erased again.")
     if restored:
-        note("What was under way when the backup was made is taken up; the rest calls no provider.")
+        note("Work in progress at the time of the backup resumes; the rest calls no provider.")
 
 
 def run_verify(path: Path) -> None:
@@ -198,7 +198,7 @@ def run_verify(path: Path) -> None:
             return await verified(stream, on_step=on_step, total_bytes=byte_size)
 
     print_contents(asyncio.run(work()))
-    note("The archive is whole and undamaged.")
+    note("The archive is complete and undamaged.")
 
 
 def print_contents(contents: Contents) -> None:

@@ -79,7 +79,7 @@ def evict(settings: Settings, data_dir: Path | None) -> None:
     async def run(connection: MongoConnection) -> CacheSize:
         cache = EmbeddingCacheRepository(connection)
         report = await CacheEviction(connection, cache, settings.embedding).run()
-        note(f"{report.unused_rows} unused and {report.surplus_rows} surplus embeddings are gone.")
+        note(f"{report.unused_rows} unused and {report.surplus_rows} surplus embeddings removed.")
         return report.left
 
     _print(on_database(settings, data_dir, run), settings)

@@ -58,12 +58,12 @@ def run_chat(
         chosen = [knowledge_bases.choose(client, kb) for kb in kbs] or [knowledge_bases.choose(client, None)]
         thread = client.create_thread([kb.kb_id for kb in chosen], model=model)
         thread_id = thread.thread_id
-        note(f"Talking with {', '.join(kb.name for kb in chosen)}; go on later with --thread {thread_id}")
+        note(f"Conversation with {', '.join(kb.name for kb in chosen)}; continue it later with --thread {thread_id}")
     else:
-        note(f"Going on with {client.thread(thread_id).title!r}")
+        note(f"Continuing {client.thread(thread_id).title!r}")
     if question is not None:
         return _answered(client, thread_id, question)
-    note("Ask, and end with Ctrl-D; Ctrl-C stops an answer.")
+    note("Type a question. Ctrl-D ends the conversation, Ctrl-C stops an answer.")
     is_well = True
     while (asked := _asked()) is not None:
         if asked.strip():

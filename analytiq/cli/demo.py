@@ -186,7 +186,9 @@ class _Demonstration:
         token = self._connection.token.get_secret_value() if output.is_terminal else "$ANALYTIQ_TOKEN"
         here = escape(f"--data-dir {shlex.quote(str(data_dir))}")
         command = escape(command_name())
-        output.print(f"\nIt goes on serving at [bold]{self._connection.url}[/] until Ctrl-C. In another terminal:")
+        output.print(
+            f"\nThe platform keeps running at [bold]{self._connection.url}[/] until Ctrl-C. In another terminal:"
+        )
         output.print(f'  {command} search "When are invoices payable?" {here}')
         output.print(f"  {command} ingest YOUR-FILES --tag '{TAG}' {here}")
         output.print(f'  curl -H "Authorization: Bearer {token}" {url}/documents')

@@ -253,7 +253,7 @@ def print_table(settings: Settings, data_dir: Path | None, organization_id: str 
 
     found = on_database(settings, data_dir, read)
     if not found:
-        note("Nothing was erased yet.")
+        note("There are no erasures yet.")
         return
     headings = ("erasure", "kind", "organization", "state", "requested", "finished", "rows")
     print_rows(headings, [_row(item) for item in found])
@@ -287,7 +287,7 @@ def set_retention(settings: Settings, data_dir: Path | None, organization_id: st
 
     on_database(settings, data_dir, write)
     if days is None:
-        note("Its documents are kept until somebody deletes them.")
+        note("Its documents are kept until they are deleted by hand.")
     else:
         note(f"The reconciler deletes its documents {days} days after the upload of their file.")
 
@@ -332,11 +332,11 @@ def _run(settings: Settings, data_dir: Path | None, request: Request) -> None:
         erasure = await request(erasures, connection)
         if erasure.state is ErasureState.DONE:
             return erasure
-        note(f"Erasure {erasure.id} has begun; it goes on in a worker if this command is stopped.")
+        note(f"Erasure {erasure.id} has begun. A worker continues it if this command is stopped.")
         try:
             return await erasures.run(erasure.id, on_wait=_told)
         except asyncio.CancelledError:
-            note(f"`analytiq erase show {erasure.id}` tells how far it is.")
+            note(f"`analytiq erase show {erasure.id}` shows its progress.")
             raise
 
     print_report(on_database(settings, data_dir, work))

@@ -21,7 +21,7 @@ State = dict[Path, tuple[int, int]]
 
 def follow(ingestion: Ingestion, find: Callable[[], Found], ingested: State) -> None:
     """Ingest changes since the ingested state until interrupted; a failed pass is repeated."""
-    note("Watching for changes; Ctrl-C ends it.")
+    note("Watching for changes. Press Ctrl-C to stop.")
     before = ingested
     while True:
         time.sleep(WATCH_SECONDS)
@@ -38,7 +38,7 @@ def follow(ingestion: Ingestion, find: Callable[[], Found], ingested: State) -> 
             ingestion.run(found)
             ingested = now
         except AnalytiqError as error:
-            fail(f"{error.detail} The next attempt follows.")
+            fail(f"{error.detail} Trying again.")
 
 
 def state_of(found: Found) -> State:

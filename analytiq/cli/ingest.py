@@ -62,7 +62,7 @@ def ingest(
             knowledge_base = None
             if kb is not None:
                 knowledge_base, is_new = knowledge_bases.ensure(client, kb, tags, model=model)
-                note(f"Made the knowledge base {kb!r}." if is_new else f"Into the knowledge base {kb!r}.")
+                note(f"Created the knowledge base {kb!r}." if is_new else f"Adding to the knowledge base {kb!r}.")
                 knowledge_bases.tell_destination(knowledge_base)
             tell_skipped(found)
             begun = state_of(found)

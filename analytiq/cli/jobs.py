@@ -130,7 +130,7 @@ def print_table(
         limit=limit,
     )
     if not page.items:
-        note("There is no such job: nothing waits, runs, or was given up.")
+        note("No jobs match: none is waiting, running or failed.")
         return
     headings = ("job", "state", "attempt", "changed", "progress", "last error")
     print_rows(headings, [_row(job) for job in page.items])
@@ -177,12 +177,12 @@ def replay(
         )
     if job_id is not None:
         client.replay_job(job_id)
-        note(f"The job {job_id} waits for its turn again.")
+        note(f"The job {job_id} is waiting again.")
         return
     count = client.replay_jobs(
         kind=kind, kb_id=_kb_id(client, kb), document_id=document_id, error_code=error_code, is_all=is_all
     )
-    note(f"{count} {'job waits' if count == 1 else 'jobs wait'} again.")
+    note(f"{count} {'job is' if count == 1 else 'jobs are'} waiting again.")
 
 
 def cancel(
@@ -214,16 +214,16 @@ def cancel(
         state=state, kind=kind, kb_id=_kb_id(client, kb), document_id=document_id, error_code=error_code, is_all=is_all
     )
     are = "job is" if found.cancelled == 1 else "jobs are"
-    note(f"{found.cancelled} {are} given up; `analytiq jobs replay --error cancelled` has them done after all.")
+    note(f"{found.cancelled} {are} cancelled. `analytiq jobs replay --error cancelled` runs them after all.")
     if found.stopping:
-        note(f"{found.stopping} more {'is' if found.stopping == 1 else 'are'} being stopped; that takes a few seconds.")
+        note(f"{found.stopping} more {'is' if found.stopping == 1 else 'are'} being stopped. This takes a few seconds.")
 
 
 def print_counts(client: Client) -> None:
     """Print the number of jobs of each kind, and the errors of failed ones."""
     counts = client.job_counts()
     if not counts.kinds:
-        note("Nothing waits, runs, or was given up.")
+        note("No jobs are waiting, running or failed.")
         return
     rows = [(item.kind, str(item.waiting), str(item.running), str(item.dead)) for item in counts.kinds]
     print_rows(("kind", "waiting", "running", "dead"), rows)
@@ -236,9 +236,9 @@ def print_counts(client: Client) -> None:
 def _cancel_one(client: Client, job_id: str) -> None:
     job = client.cancel_job(job_id)
     if job.state == "running":
-        note(f"The job {job_id} is being stopped; that takes a few seconds.")
+        note(f"The job {job_id} is being stopped. This takes a few seconds.")
     else:
-        note(f"The job {job_id} is given up; `analytiq jobs replay {job_id}` has it done after all.")
+        note(f"The job {job_id} is cancelled. `analytiq jobs replay {job_id}` runs it after all.")
 
 
 def _kb_id(client: Client, name_or_id: str | None) -> str | None:

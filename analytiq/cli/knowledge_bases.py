@@ -62,7 +62,7 @@ def kb_delete(
         if not yes:
             typer.confirm(f"Delete {found.name!r} with {found.document_count} documents indexed?", abort=True)
         client.delete_knowledge_base(found.kb_id, detaches_prompts=detach)
-        note(f"{found.name!r} is deleted; its documents are still there.")
+        note(f"{found.name!r} is deleted. Its documents stay.")
 
 
 def choose(client: Client, name_or_id: str | None) -> KnowledgeBase:

@@ -20,7 +20,9 @@ def list_fields(data_dir: DataDir = None) -> None:
     with api_client(data_dir) as client:
         fields = client.metadata_fields()
         if not fields:
-            note("No field is declared: documents take any metadata. `analytiq fields declare` declares one.")
+            note(
+                "No fields are declared: documents accept any metadata. Declare fields with `analytiq fields declare`."
+            )
             return
         print_rows(("field", "type"), [(name, kind.value) for name, kind in sorted(fields.items())])
 

@@ -82,7 +82,7 @@ def _print(settings: "OrganizationSettings") -> None:
             ),
         ]
     print_rows(("setting", "organization", "server"), rows)
-    note(f"OCR languages to choose from: {' '.join(settings.available_ocr_languages) or 'none is installed'}.")
+    note(f"Available OCR languages: {' '.join(settings.available_ocr_languages) or 'none installed'}.")
 
 
 def _figure(value: int | None) -> str:

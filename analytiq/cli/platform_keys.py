@@ -75,8 +75,8 @@ def put(
 ) -> None:
     """Store or replace the platform's key, for the next call of every process."""
     _on_keys(settings, data_dir, lambda keys: keys.put(litellm_provider, api_key=api_key, api_base=api_base))
-    note(f"The platform's key of {litellm_provider} is stored, encrypted; it counts from now on.")
-    note("What waits for it goes on within minutes, at the reconciler's next pass.")
+    note(f"The platform's key of {litellm_provider} is stored, encrypted, and used from now on.")
+    note("Waiting work resumes within minutes, at the reconciler's next pass.")
 
 
 def delete(settings: Settings, data_dir: Path | None, litellm_provider: str) -> None:

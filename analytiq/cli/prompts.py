@@ -110,7 +110,7 @@ def prompt_cancel(
     """Cancel a run."""
     with api_client(data_dir) as client:
         client.cancel_prompt_run(run)
-        note("The run is cancelled; nothing more is asked for it.")
+        note("The run is cancelled.")
 
 
 @app.command("results")
@@ -215,7 +215,7 @@ def put(client: Client, name: str, wanted: Wanted, *, runs_on_existing: bool) ->
             runs_on_existing=runs_on_existing,
             settings=settings,
         )
-        note(f"The prompt {name!r} is made.")
+        note(f"The prompt {name!r} is created.")
         return made
     changes: dict[str, JsonValue] = {
         **wanted.settings,
@@ -228,7 +228,7 @@ def put(client: Client, name: str, wanted: Wanted, *, runs_on_existing: bool) ->
     }
     changed = client.update_prompt(present.prompt_id, changes)
     is_other = changed.version != present.version
-    note(f"The prompt {name!r} has version {changed.version} now." if is_other else "Nothing changed.")
+    note(f"The prompt {name!r} now has version {changed.version}." if is_other else "Nothing changed.")
     return changed
 
 
@@ -270,7 +270,7 @@ def print_table(client: Client) -> None:
     """Print all prompts."""
     found = list(client.prompts())
     if not found:
-        note("There is no prompt yet: `analytiq prompt create NAME --text …` makes one.")
+        note("There is no prompt yet. Create one with `analytiq prompt create NAME --text …`.")
         return
     print_rows(("id", "name", "version", "model", "changed"), [_row(prompt) for prompt in found])
 
@@ -313,7 +313,7 @@ def print_models(client: Client, name_search: str | None) -> None:
     """Print the available chat models."""
     found = list(client.models(kind="chat", name_search=name_search))
     if not found:
-        note("No chat model can be asked: `analytiq providers put` stores a provider's key.")
+        note("No chat model is available. Store a provider's key with `analytiq providers put`.")
         return
     headings = ("model", "tools", "schemas", "window", "USD per million tokens, in / out")
     print_rows(headings, [_model_row(model) for model in found])

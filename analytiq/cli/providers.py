@@ -86,7 +86,7 @@ def print_table(client: Client) -> None:
     """Print the providers with a key."""
     providers = client.llm_providers().items
     if not providers:
-        note("There is no key for any provider: the local model needs none. `analytiq providers put` stores one.")
+        note("No provider has a key. The local model needs none. `analytiq providers put` stores one.")
         return
     print_rows(("provider", "key", "address", "changed"), [_row(provider) for provider in providers])
 
@@ -96,14 +96,14 @@ def put(client: Client, litellm_provider: str, api_base: str | None, *, has_key:
     stored = client.put_llm_provider(
         litellm_provider, key_from_user(litellm_provider, api_base, has_key=has_key), api_base=api_base
     )
-    note(f"The key of {stored.litellm_provider} is stored, encrypted; it counts from now on.")
-    note("`analytiq providers test` tries it. What failed or waited for want of it goes on by itself.")
+    note(f"The key of {stored.litellm_provider} is stored, encrypted, and used from now on.")
+    note("`analytiq providers test` tests it. Work that failed or waited without it resumes automatically.")
 
 
 def delete(client: Client, litellm_provider: str) -> None:
     """Delete the organization's own key."""
     client.delete_llm_provider(litellm_provider)
-    note(f"The organization's own key of {litellm_provider} is forgotten.")
+    note(f"The organization's own key of {litellm_provider} is deleted.")
 
 
 def test(client: Client, litellm_provider: str, model: str | None) -> bool:

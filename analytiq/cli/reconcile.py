@@ -83,7 +83,7 @@ def run(client: Client, kb: str | None, *, is_full: bool, is_dry: bool, rebuilds
     depth = "full" if is_full else "quick"
     asked = client.reconcile(kb_id=kb_id, depth=depth, dry_run=is_dry, rebuild_cache=rebuilds_cache)
     if not waits:
-        note(f"The run {asked.run_id} waits for a worker; `analytiq reports {asked.run_id}` shows it.")
+        note(f"The run {asked.run_id} is waiting for a worker; `analytiq reports {asked.run_id}` shows it.")
         return True
     report = client.wait_for_reconcile(asked.run_id)
     print_report(report)
@@ -94,7 +94,7 @@ def print_table(client: Client, limit: int) -> None:
     """Print the latest runs."""
     page = client.reconcile_runs(limit=limit)
     if not page.items:
-        note("No run was asked for, and no pass has found anything of this organization's.")
+        note("There are no requested runs, and no findings in this organization.")
         return
     print_rows(("run", "asked", "depth", "state", "found", "repairs"), [row_of(item) for item in page.items])
     if page.total_count > len(page.items):

@@ -37,7 +37,7 @@ def run(
 
     found = run_on_database(address_of_database(settings, data_dir), settings.mongo.database, ask)
     if not waits:
-        note(f"The run {found.id} waits for a worker; `analytiq reports --everything {found.id}` shows it.")
+        note(f"The run {found.id} is waiting for a worker; `analytiq reports --everything {found.id}` shows it.")
         return True
     _print(found)
     return found.state.value == "done"
@@ -51,7 +51,7 @@ def print_table(settings: Settings, data_dir: Path | None, limit: int) -> None:
 
     runs, total = run_on_database(address_of_database(settings, data_dir), settings.mongo.database, read)
     if not runs:
-        note("No pass has run yet: does `python -m reconciler` run?")
+        note("No pass has run yet. Is `python -m reconciler` running?")
         return
     print_rows(("run", "asked", "depth", "state", "found", "repairs"), [row_of(_run(item)) for item in runs])
     if total > len(runs):
@@ -75,7 +75,7 @@ def _print(run: ReconciliationRun) -> None:
     print_report(_report(run))
     owners = sorted({item.organization_id for item in run.examples if item.organization_id})
     if owners:
-        note(f"Of the organizations {', '.join(owners)}.")
+        note(f"Organizations: {', '.join(owners)}.")
 
 
 def _run(run: ReconciliationRun) -> ReconcileRun:

@@ -96,7 +96,7 @@ def run_search(
     if answer.results:
         return
     if knowledge_base.status == "indexing":
-        note(f"Nothing was found: {knowledge_base.name!r} is still being indexed; ask again in a moment.")
+        note(f"Nothing was found. {knowledge_base.name!r} is still being indexed; try again in a moment.")
     else:
         note(f"Nothing was found among {answer.total_count} chunks of {knowledge_base.name!r}.")
 

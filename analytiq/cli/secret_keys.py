@@ -44,18 +44,18 @@ def rotate(settings: Settings, data_dir: Path | None) -> bool:
         return _say(report)
     directory = (data_dir or settings.data_dir).expanduser()
     replace_key_of(directory)
-    note(f"{directory / SECRET_KEY_FILE} holds a new key.")
-    note("Start `analytiq up` again: at its start everything is encrypted anew, and the key before is removed.")
+    note(f"{directory / SECRET_KEY_FILE} contains a new key.")
+    note("Restart `analytiq up`: its start re-encrypts everything and removes the previous key.")
     return True
 
 
 def _say(report: RotationReport) -> bool:
-    note(f"{report.renewed} encrypted anew, {report.current} were so already.")
+    note(f"{report.renewed} re-encrypted, {report.current} already current.")
     if report.unreadable:
         fail(
             f"{report.unreadable} cannot be read with ANALYTIQ_SECRET_KEY or any of ANALYTIQ_OLD_SECRET_KEYS: name the"
             " key that they were encrypted under among the latter and run this again, or store those keys anew."
         )
         return False
-    note("Nothing is encrypted under an old key any more: take it out of ANALYTIQ_OLD_SECRET_KEYS and restart.")
+    note("No secret uses an old key any more. Remove it from ANALYTIQ_OLD_SECRET_KEYS and restart.")
     return True

@@ -113,7 +113,7 @@ def revoke(settings: Settings, data_dir: Path | None, token_id: str) -> None:
     """Revoke a token for good."""
     with connect_to_api(settings, data_dir) as client:
         client.revoke_token(token_id)
-    note(f"The token {token_id} opens nothing any more.")
+    note(f"The token {token_id} is revoked.")
 
 
 def take_over(settings: Settings, data_dir: Path | None, token_id: str) -> None:
@@ -143,7 +143,7 @@ def take_over_in_database(
 
 
 def _tell_taken_over(name: str, maker: str) -> None:
-    note(f"The token {name!r} counts as made by {maker} from now on. Its secret stays the same.")
+    note(f"The maker of the token {name!r} is now {maker}. Its secret stays the same.")
 
 
 def _row(token: AccessToken) -> tuple[str, ...]:
@@ -165,5 +165,5 @@ def _state(token: AccessToken) -> str:
 
 
 def _print_new(token_id: str, secret: str) -> None:
-    note(f"Token {token_id}; its secret is shown this once:")
+    note(f"Token {token_id}. Its secret is shown only now:")
     output.print(secret)

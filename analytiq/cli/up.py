@@ -136,7 +136,7 @@ def announce(ready: Ready, *, has_pages: bool) -> None:
         output.print(f"Organization:  {escape(access.organization_name)} ({access.organization_id})")
         if output.is_terminal:
             output.print(f"Access token:  {access.token.get_secret_value()}")
-            output.print("               (new, and shown this once; connection.json in the data directory keeps it)")
+            output.print("               (new, shown only now; connection.json in the data directory keeps it)")
         else:  # a log, which others may read and which is kept
             output.print("Access token:  new; connection.json in the data directory keeps it")
     if not has_pages:
@@ -144,9 +144,11 @@ def announce(ready: Ready, *, has_pages: bool) -> None:
     elif access.owner_invitation is not None:
         if output.is_terminal:
             output.print(f"Sign in:       {connection.url}/invite/#{access.owner_invitation.get_secret_value()}")
-            output.print("               (whoever follows it first is the owner; `analytiq user invite` makes another)")
+            output.print(
+                "               (the first person to follow it is the owner; `analytiq user invite` creates another)"
+            )
         else:
-            output.print("Sign in:       `analytiq user invite` makes the link of the first owner")
+            output.print("Sign in:       `analytiq user invite` creates the link of the first owner")
     if ready.logs is not None:
         output.print(f"Logs:          {escape(str(ready.logs))}")
     output.print(f"Analytiq is ready: [bold]{connection.url}[/]   (Ctrl-C stops it)")
@@ -171,7 +173,7 @@ def announce_models(ready: Ready) -> None:
 def _stop_on_signals(platform: Platform, stopping: asyncio.Event) -> None:
     def on_signal() -> None:
         if stopping.is_set():
-            messages.print("Ending at once.")
+            messages.print("Stopping at once.")
             platform.kill_processes()
         stopping.set()
 

@@ -47,7 +47,7 @@ def print_usage(client: Client, *, since: datetime | None, until: datetime | Non
     print_rows(headings, [*rows, ("all", "", "", "", *total)])
     quota = client.quota()
     if quota.quota is None:
-        note(f"{quota.used_spus} SPUs were used in all; there is no quota.")
+        note(f"{quota.used_spus} SPUs used in all. There is no quota.")
     else:
         note(
             f"{quota.used_spus} of {quota.quota} SPUs are used, {quota.reserved_spus} more reserved by calls under way."

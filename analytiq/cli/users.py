@@ -142,7 +142,7 @@ def invite(
 
     name, given, secret = _run(settings, data_dir, make)
     whom = email or "whoever follows it first"
-    note(f"This link makes {whom} {given.value} of {name}; it is shown this once, and works once:")
+    note(f"This link makes {whom} {given.value} of {name}. It is shown only now, and works once:")
     output.print(f"{_base(settings, data_dir)}/invite/#{secret.get_secret_value()}", soft_wrap=True)
 
 
@@ -155,7 +155,7 @@ def reset(settings: Settings, data_dir: Path | None, email: str) -> None:
         return secret
 
     secret = _run(settings, data_dir, make)
-    note(f"By this link {email} chooses a new password, within {settings.accounts.reset_minutes:g} minutes:")
+    note(f"This link lets {email} choose a new password within {settings.accounts.reset_minutes:g} minutes:")
     output.print(f"{_base(settings, data_dir)}/reset/#{secret.get_secret_value()}", soft_wrap=True)
 
 
@@ -190,7 +190,7 @@ def remove(settings: Settings, data_dir: Path | None, organization_id: str | Non
         )
 
     _run(settings, data_dir, end)
-    note(f"{email} is no member any more.")
+    note(f"{email} is no longer a member.")
 
 
 def sign_out(settings: Settings, data_dir: Path | None, email: str) -> None:
@@ -202,7 +202,7 @@ def sign_out(settings: Settings, data_dir: Path | None, email: str) -> None:
         await _note_of_user(connection, settings, user, "sign_out_everywhere")
         return ended
 
-    note(f"{email} was signed in {_run(settings, data_dir, end)} times, and is not any more.")
+    note(f"{email} is signed out of {_run(settings, data_dir, end)} sessions.")
 
 
 async def _note_of_user(connection: MongoConnection, settings: Settings, user: User, action: str) -> None:

@@ -60,14 +60,14 @@ def print_table(settings: Settings, data_dir: Path | None) -> None:
     if workers:
         print_rows(("worker", "host", "process", "running", "at most", "since"), [_row(item) for item in workers])
     else:
-        note("There is no worker: `analytiq up` runs one, and `python -m workers` is one.")
+        note("No worker is running. Start one with `analytiq up` or `python -m workers`.")
     for problem in dict.fromkeys(problem for worker in workers for problem in worker.problems):
         names = ", ".join(worker.id for worker in workers if problem in worker.problems)
         note(f"{names}: {problem}")
     if wanted is None:
-        note("Each runs as many jobs at once as its own settings say (ANALYTIQ_WORKER__CONCURRENCY).")
+        note("Each has its own number of concurrent jobs (ANALYTIQ_WORKER__CONCURRENCY).")
     else:
-        note(f"Each is to run {wanted} at once; `analytiq workers reset` leaves it to their own settings.")
+        note(f"Each runs {wanted} concurrent jobs; `analytiq workers reset` restores their own settings.")
 
 
 def _row(worker: Worker) -> tuple[str, ...]:
@@ -82,5 +82,5 @@ def set_concurrency(settings: Settings, data_dir: Path | None, concurrency: int 
         await RuntimeSettingRepository(connection).set_worker_concurrency(concurrency)
 
     on_database(settings, data_dir, write)
-    wanted = "as many as its own settings say" if concurrency is None else str(concurrency)
-    note(f"Within {OBEY_SECONDS:g} s each worker runs {wanted} at once; what runs already is finished.")
+    wanted = "its own number of" if concurrency is None else str(concurrency)
+    note(f"Within {OBEY_SECONDS:g} s each worker runs {wanted} concurrent jobs; running jobs finish.")

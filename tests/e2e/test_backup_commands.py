@@ -93,7 +93,7 @@ def test_backup_is_checked_erased_and_brought_back(house: House, tmp_path: Path)
     assert record["sha256"] in made
     assert (record["byte_size"], record["has_secrets"]) == (path.stat().st_size, False)
     assert {"collection": "docs", "rows": 1} in record["contents"]
-    assert "Access tokens are not in it" in made
+    assert "It contains no access tokens" in made
     checked = run_command("backup", "--check", str(path))
     assert checked.returncode == 0, checked.stderr
     assert re.search(r"^docs +1 +0\.0$", checked.stdout, re.MULTILINE), checked.stdout

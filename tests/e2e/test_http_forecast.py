@@ -134,6 +134,6 @@ def test_commands_show_and_change_the_scope_and_tell_the_size(running: Running) 
     # A row of few dimensions, as some tests on this platform have, is a little longer than its key.
     assert (int(rows) * 100 < int(size_bytes), most, kept, unit) == (True, "8589934592", "180", "days")
     evicted = run_command("cache", "evict", *data_dir)
-    assert "0 unused and 0 surplus embeddings are gone." in evicted.stderr
+    assert "0 unused and 0 surplus embeddings removed." in evicted.stderr
     with Client(running.url, running.organization_id, running.token) as library, pytest.raises(ProblemError):
         library.set_cache_scope("friends")

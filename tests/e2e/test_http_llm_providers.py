@@ -191,7 +191,7 @@ def test_key_is_in_no_answer_log_or_row(tenant: Tenant, provider: EmbeddingServe
 
 def test_commands_store_list_try_and_forget_a_key_that_is_piped_in(tenant: Tenant, provider: EmbeddingServer) -> None:
     empty = piped(tenant, "", "providers", "list")
-    assert "no key for any provider" in empty.stderr
+    assert "No provider has a key" in empty.stderr
     stored = piped(tenant, f"{KEY}\n", "providers", "put", "openai", "--api-base", provider.url)
     assert (stored.returncode, KEY in stored.stdout + stored.stderr) == (0, False), stored.stderr
     listed = piped(tenant, "", "providers", "list")

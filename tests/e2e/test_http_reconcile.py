@@ -131,7 +131,7 @@ def test_commands_find_mend_and_show(damaged: Damaged) -> None:
     assert damaged.name in damaged.types("reports", latest.run_id)
     assert latest.run_id[:10] in listed
     waiting = damaged.types("reconcile", "--rebuild-cache", "--no-wait")
-    assert "waits for a worker" in waiting
+    assert "is waiting for a worker" in waiting
 
 
 def test_operator_has_everything_looked_at(damaged: Damaged) -> None:

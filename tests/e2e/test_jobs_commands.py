@@ -93,7 +93,7 @@ def test_job_that_was_given_up_is_listed_shown_and_replayed(operator: Operator) 
     assert 'File "/' not in shown, "the machine's paths are nobody's business"
     assert re.search(r"^1 +dead +\S+ \S+ UTC +\d+\.\d ", shown, re.MULTILINE), shown
     assert operator.provider.api_key not in shown
-    assert "waits for its turn again" in operator.sees("jobs", "replay", job.job_id)
+    assert "is waiting again" in operator.sees("jobs", "replay", job.job_id)
     (document,) = operator.client.wait_until_indexed([document_id])
     assert document.failures == []
     assert operator.client.document_status(document_id).status == "SUCCESS"
@@ -103,14 +103,14 @@ def test_job_that_was_given_up_is_listed_shown_and_replayed(operator: Operator) 
 
 def test_jobs_are_replayed_by_what_they_have_in_common(operator: Operator) -> None:
     first, _ = operator.dead_job()
-    assert "0 jobs wait again" in operator.sees("jobs", "replay", "--kind", "extract")
-    assert "1 job waits again" in operator.sees("jobs", "replay", "--kb", "tolls", "--error", "provider_refused")
+    assert "0 jobs are waiting again" in operator.sees("jobs", "replay", "--kind", "extract")
+    assert "1 job is waiting again" in operator.sees("jobs", "replay", "--kb", "tolls", "--error", "provider_refused")
     operator.client.wait_until_indexed([first])
     second, _ = operator.dead_job()
-    assert "1 job waits again" in operator.sees("jobs", "replay", "--document", second)
+    assert "1 job is waiting again" in operator.sees("jobs", "replay", "--document", second)
     operator.client.wait_until_indexed([second])
     third, _ = operator.dead_job()
-    assert "1 job waits again" in operator.sees("jobs", "replay", "--all")
+    assert "1 job is waiting again" in operator.sees("jobs", "replay", "--all")
     operator.client.wait_until_indexed([third])
 
 
@@ -129,7 +129,7 @@ def test_running_job_is_stopped_and_is_given_up_then(operator: Operator) -> None
     assert "is being stopped" in operator.sees("jobs", "cancel", job.job_id)
     eventually(lambda: operator.client.job(job.job_id).state == "dead")
     assert "cancelled: somebody cancelled it" in operator.sees("jobs", "show", job.job_id)
-    assert "is given up" in operator.sees("jobs", "cancel", job.job_id)
+    assert "is cancelled" in operator.sees("jobs", "cancel", job.job_id)
 
 
 def test_jobs_are_counted_and_cancelled_by_what_they_have_in_common(operator: Operator) -> None:
@@ -140,8 +140,8 @@ def test_jobs_are_counted_and_cancelled_by_what_they_have_in_common(operator: Op
     operator.provider.retry_after = "3600"
     operator.upload(*[Failure.RATE_LIMITED] * 20)
     eventually(lambda: operator.client.jobs_page(states=["available"], error_code="rate_limited").items)
-    assert "0 jobs are given up" in operator.sees("jobs", "cancel", "--kind", "extract", "--state", "available")
-    assert "1 job is given up" in operator.sees("jobs", "cancel", "--kb", "tolls", "--error", "rate_limited")
+    assert "0 jobs are cancelled" in operator.sees("jobs", "cancel", "--kind", "extract", "--state", "available")
+    assert "1 job is cancelled" in operator.sees("jobs", "cancel", "--kb", "tolls", "--error", "rate_limited")
     assert operator.client.job_counts().dead == 2
     assert {group.error_code for group in operator.client.job_errors()} == {"provider_refused", "cancelled"}
     for arguments in ((), ("extract:x", "--all"), ("extract:x", "--state", "running"), ("--state", "running")):
@@ -151,7 +151,7 @@ def test_jobs_are_counted_and_cancelled_by_what_they_have_in_common(operator: Op
 
 
 def test_list_without_a_job_says_so_and_unknown_job_is_an_error(operator: Operator) -> None:
-    assert "There is no such job" in operator.sees("jobs", "list", "--kind", "drop_kb", "--document", UNKNOWN_ID)
+    assert "No jobs match" in operator.sees("jobs", "list", "--kind", "drop_kb", "--document", UNKNOWN_ID)
     for action in ("show", "replay", "cancel"):
         refused = operator.types("jobs", action, "../tags")
         assert refused.returncode == 1
@@ -186,12 +186,12 @@ def test_workers_take_up_another_concurrency_and_show_it(running: Running) -> No
         pattern = rf"^worker-\w+ +{re.escape(socket.gethostname())} +\d+ +\d+ +{running_at_most} +\S+ \S+ UTC$"
         return listed.stdout + listed.stderr if re.search(pattern, listed.stdout, re.MULTILINE) else None
 
-    assert "as its own settings say" in eventually(lambda: shows(4))
+    assert "its own number of concurrent jobs" in eventually(lambda: shows(4))
     changed = workers_command(running, "set", "9")
-    assert "each worker runs 9 at once" in changed.stderr
-    assert "Each is to run 9 at once" in eventually(lambda: shows(9))
-    assert "as many as its own settings say" in workers_command(running, "reset").stderr
-    assert "as its own settings say" in eventually(lambda: shows(4))
+    assert "each worker runs 9 concurrent jobs" in changed.stderr
+    assert "Each runs 9 concurrent jobs" in eventually(lambda: shows(9))
+    assert "its own number of concurrent jobs" in workers_command(running, "reset").stderr
+    assert "its own number of concurrent jobs" in eventually(lambda: shows(4))
 
 
 def test_workers_are_not_set_to_what_makes_no_sense(running: Running) -> None:

@@ -268,7 +268,7 @@ async def test_file_of_an_opened_folder_is_uploaded_and_no_other(library: Librar
         again = await answer_of(client, "upload_file", path=str(folder / "sub" / name))
         assert again["outcome"] == "returned"
         for path in ("../secret.txt", str(tmp_path / "secret.txt"), "link.txt", "sub", "none.txt", "/etc/passwd", "\0"):
-            assert "no file in the folders" in await refusal_of(client, "upload_file", path=path)
+            assert "not a file in the open folders" in await refusal_of(client, "upload_file", path=path)
 
 
 async def test_tools_say_when_the_platform_does_not_run(library: Library, unused_port: int) -> None:

@@ -185,6 +185,6 @@ async def test_command_changes_the_key_of_processes_that_are_started_by_hand(
     assert not await asyncio.to_thread(run)
     assert "4 cannot be read" in capsys.readouterr().err
     assert await asyncio.to_thread(run, old_key)
-    assert "4 encrypted anew" in capsys.readouterr().err
+    assert "4 re-encrypted" in capsys.readouterr().err
     assert await are_readable(migrated, Vault(new_key), organizations)
     assert await asyncio.to_thread(run)

@@ -44,4 +44,4 @@ def test_page_of_another_server_is_not_taken_for_an_answer(content_type: str) ->
 
 def test_address_without_its_scheme_says_how_one_begins() -> None:
     error = UnreachableError.of(httpx.UnsupportedProtocol("missing"), "analytiq.example")
-    assert "it begins with http:// or https://" in error.detail
+    assert "begins with http:// or https://" in error.detail
