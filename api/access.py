@@ -178,7 +178,7 @@ def check_origin(request: Request, services: Services) -> None:
         own.add(f"{parts.scheme}://{parts.netloc}".lower())
     if origin is not None and origin.lower() not in own:
         raise AccessDeniedError(
-            f"Calls from pages of {origin[:200]!r} are refused. Where this is the API's own address behind a proxy, set"
+            f"Calls from pages of {origin[:200]!r} are refused. If this is the API's own address behind a proxy, set"
             " ANALYTIQ_API__PUBLIC_URL to it.",
             code="csrf_refused",
         )

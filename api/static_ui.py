@@ -38,7 +38,7 @@ ASK_FIRST = "no-cache"
 
 NOT_BUILT = (
     "The management UI is not part of this installation. In a checkout `make ui` builds it (Node 20 or newer), and this"
-    " page is there without a restart; the REST API is at /v0, its schema at /openapi.json.\n"
+    " page then works without a restart; the REST API is at /v0, its schema at /openapi.json.\n"
 )
 
 _POLICY = (

@@ -82,7 +82,7 @@ def restore(
     """Restore an archive while the system runs. The archive is verified before anything is changed."""
     with errors_as_sentences():
         if replaces and not yes and not is_dry_run:
-            typer.confirm("Erase what is there of the organization, and put the archive's in its place?", abort=True)
+            typer.confirm("Erase the organization's present data, and replace it by the archive's?", abort=True)
         options = RestoreOptions(
             organization_ids=tuple(organization) if organization else None,
             is_fresh=is_fresh,

@@ -50,7 +50,7 @@ def cache_evict(data_dir: DataDir = None) -> None:
 
 SAYS = {
     CacheScope.GLOBAL: "Embeddings are shared with all organizations that share theirs.",
-    CacheScope.ORGANIZATION: "Embeddings are shared with nobody.",
+    CacheScope.ORGANIZATION: "Embeddings are not shared.",
 }
 
 

@@ -134,7 +134,7 @@ def check_parsers(registry: ParserRegistry) -> Finding:
             problems.append(error.detail)
     if not problems:
         return Finding(Verdict.GOOD, "Parsers", f"all {len(registry.references)} can be imported")
-    remedy = "install the modules that are named, or Analytiq anew: `make setup`; files of other kinds are read"
+    remedy = "install the named modules, or reinstall Analytiq: `make setup`; other kinds of files are read"
     return Finding(Verdict.BAD, "Parsers", " ".join(problems), remedy)
 
 

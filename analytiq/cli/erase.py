@@ -353,7 +353,7 @@ def _proof(erasure: Erasure) -> str:
         return ", ".join(f"{count} left in {name}" for name, count in erasure.left.items())
     if erasure.state is ErasureState.DONE:
         return "a search of every collection afterwards found nothing"
-    return "nothing is left; work under way has time to end before that counts"
+    return "nothing is left; running work gets time to end before this counts"
 
 
 def _row(erasure: Erasure) -> tuple[str, ...]:

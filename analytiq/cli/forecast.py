@@ -96,7 +96,7 @@ def _notes(forecast: Forecast) -> list[str]:
             " truth is probably (19 times of 20) within the range."
         )
     if not forecast.is_cache_known:
-        notes.append("The cache could not be asked, since the model has not been used yet: all is taken to be new.")
+        notes.append("The cache could not be checked, since the model has not been used yet. All texts count as new.")
     if forecast.unknown_document_count:
         names = ", ".join(f"{item.document_name!r} ({item.state})" for item in forecast.unknown_documents)
         others = forecast.unknown_document_count - len(forecast.unknown_documents)

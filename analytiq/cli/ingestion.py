@@ -109,8 +109,8 @@ class Ingestion:
         counted = f"{there} {'document is' if there == 1 else 'documents are'}"
         again = "" if self.is_waiting else " The same command sends only what is missing."
         return (
-            f"Stopped. {counted} there; extraction and indexing go on without this command, and `analytiq status` shows"
-            f" how far they are.{again}"
+            f"Stopped. {counted} uploaded. Extraction and indexing continue without this command; `analytiq"
+            f" status` shows their progress.{again}"
         )
 
     def _compare(self, found: Found) -> Comparison:
@@ -226,7 +226,7 @@ class Ingestion:
         if settled:
             text += f" {self._found(settled)}."
         elif not self.wishes.waits:
-            text += " Extraction and indexing go on; `analytiq status` shows how far they are."
+            text += " Extraction and indexing continue; `analytiq status` shows their progress."
         if comparison.vanished and not deleted:
             count = len(comparison.vanished)
             text += f" {count} {'is' if count == 1 else 'are'} no longer in the directory; --delete removes them."

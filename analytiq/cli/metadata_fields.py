@@ -59,7 +59,7 @@ def drop(
 def _put(client: "Client", fields: dict[str, FieldType], on_misfit: MisfitPolicy | None) -> None:
     answer = client.declare_metadata_fields(fields, on_misfit=on_misfit or MisfitPolicy.REFUSE)
     removed = f", {answer.values_removed} values were removed" if answer.values_removed else ""
-    rewritten = f"{answer.documents_rewritten} documents were written anew"
+    rewritten = f"{answer.documents_rewritten} documents were rewritten"
     note(f"{len(answer.fields)} fields are declared; {rewritten}{removed}.")
 
 

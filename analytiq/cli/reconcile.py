@@ -122,7 +122,7 @@ def print_report(report: ReconcileReport) -> None:
 
 
 def _verdict(report: ReconcileReport) -> str:
-    looked = f"{report.knowledge_bases} knowledge bases and {report.checked} index entries were looked at."
+    looked = f"{report.knowledge_bases} knowledge bases and {report.checked} index entries were checked."
     if not report.counts:
         return f"Nothing was found. {looked}"
     found = sum(report.counts.values())

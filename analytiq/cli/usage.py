@@ -49,6 +49,4 @@ def print_usage(client: Client, *, since: datetime | None, until: datetime | Non
     if quota.quota is None:
         note(f"{quota.used_spus} SPUs used in all. There is no quota.")
     else:
-        note(
-            f"{quota.used_spus} of {quota.quota} SPUs are used, {quota.reserved_spus} more reserved by calls under way."
-        )
+        note(f"{quota.used_spus} of {quota.quota} SPUs are used, {quota.reserved_spus} more reserved by current calls.")

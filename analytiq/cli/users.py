@@ -141,7 +141,7 @@ def invite(
         return organization.name, given, invited.secret
 
     name, given, secret = _run(settings, data_dir, make)
-    whom = email or "whoever follows it first"
+    whom = email or "the first person to follow it"
     note(f"This link makes {whom} {given.value} of {name}. It is shown only now, and works once:")
     output.print(f"{_base(settings, data_dir)}/invite/#{secret.get_secret_value()}", soft_wrap=True)
 

@@ -274,8 +274,8 @@ class DocumentCalls(Connection):
                 continue
             if time.monotonic() > deadline:
                 raise TransientError(
-                    f"{len(waiting)} of {len(document_ids)} documents are not indexed after {timeout_seconds:g} s; the"
-                    " work goes on. `analytiq status` shows what waits; is a worker running?",
+                    f"{len(waiting)} of {len(document_ids)} documents are not indexed after {timeout_seconds:g} s."
+                    " Their work continues. `analytiq status` shows it.",
                     code="still_indexing",
                 )
             time.sleep(pause_seconds)

@@ -77,7 +77,7 @@ def new_server(open_api: OpenApi, folders: Sequence[Path] = ()) -> MCPServer[Any
     @server.tool(title="Search the knowledge bases", annotations=_READS)
     async def search(  # pyright: ignore[reportUnusedFunction]  # the server has it
         context: Context[Any, Any],
-        query: Annotated[str, Field(min_length=1, max_length=20_000, description="What is asked, in words")],
+        query: Annotated[str, Field(min_length=1, max_length=20_000, description="The question")],
         knowledge_base: Annotated[str | None, Field(description="Its name or id; left out: all of them")] = None,
         top_k: Annotated[int, Field(ge=1, le=50, description="How many passages")] = 5,
         document_ids: Annotated[list[str] | None, Field(description="Only in these documents")] = None,
@@ -129,12 +129,12 @@ def new_server(open_api: OpenApi, folders: Sequence[Path] = ()) -> MCPServer[Any
     async def upload_document(  # pyright: ignore[reportUnusedFunction]  # the server has it
         context: Context[Any, Any],
         name: Annotated[str, Field(min_length=1, max_length=255, description="With its suffix: notes.md")],
-        text: Annotated[str | None, Field(description="What is in it, for a text file")] = None,
-        content_base64: Annotated[str | None, Field(description="What is in it, for any other file")] = None,
+        text: Annotated[str | None, Field(description="Content of a text file")] = None,
+        content_base64: Annotated[str | None, Field(description="Content of any other file")] = None,
         tags: Annotated[list[str] | None, Field(description="Names of tags; made if they are missing")] = None,
         metadata: dict[str, JsonValue] | None = None,
         on_duplicate: Annotated[
-            DuplicatePolicy, Field(description="Where a document of this name is there: see `outcome`")
+            DuplicatePolicy, Field(description="Treatment of an existing name: see `outcome`")
         ] = DuplicatePolicy.RETURN,
     ) -> Uploaded:
         """Upload a document; it gets into every knowledge base that shares a tag with it."""

@@ -174,7 +174,7 @@ def read_connection(path: Path) -> ConnectionFile:
             " `analytiq up`, or give its URL and token."
         ) from error
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise InvalidInputError(
             f"{str(target)!r} cannot be read ({reason}): name the data directory of `analytiq up` as the user who runs"
             " it, or give its URL and token."
@@ -230,7 +230,7 @@ def _held(path: Path) -> ConflictError:
         holder = Holder.model_validate_json(lock.read_text(encoding="utf-8"))
     except (OSError, ValidationError):
         return ConflictError(
-            f"Another process holds the data directory {str(path)!r} and has not said who it is; find it with"
+            f"Another process holds the data directory {str(path)!r} without naming itself; find it with"
             f" `fuser {lock}` and stop it, or set ANALYTIQ_DATA_DIR to another directory.",
             code="data_directory_held",
         )

@@ -40,7 +40,7 @@ async def wait_for_room(root: Path) -> None:
 def waiting_for_room(root: Path) -> str:
     """Return the message to someone who can free disk space."""
     return (
-        f"The disk that holds {str(root)!r} is full, so the embedded database has stopped; nothing is lost. It is"
-        f" started again by itself once {LEAST_FREE_BYTES // MEBIBYTE} MB are free there: remove what is not needed, or"
+        f"The disk that holds {str(root)!r} is full, so the embedded database has stopped; nothing is lost. It"
+        f" restarts automatically once {LEAST_FREE_BYTES // MEBIBYTE} MB are free there: remove unneeded files, or"
         " stop Analytiq, move the directory to a larger disk and set ANALYTIQ_DATA_DIR to it."
     )

@@ -238,7 +238,7 @@ class FileStore:
             if not _are_duplicates(error):
                 raise
             raise ConflictError(
-                f"Chunks of the file {batch[0]['files_id']} are there already: another upload has its id."
+                f"Chunks of the file {batch[0]['files_id']} already exist: another upload has its id."
                 " Upload again under a fresh id."
             ) from error
 

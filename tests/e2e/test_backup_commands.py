@@ -123,7 +123,9 @@ def test_restore_instead_of_what_is_there_keeps_its_tokens(house: House, tmp_pat
     dry = house.sees("restore", str(path), "--replace", "--dry-run")
     assert "would be erased first" in dry
     assert accepted(house.client.get(f"/documents/{later}"))
-    assert "Erase what is there" in house.types("restore", str(path), "--replace").stdout  # it asks, nobody answers
+    assert (
+        "Erase the organization's present data" in house.types("restore", str(path), "--replace").stdout
+    )  # it asks, nobody answers
     assert accepted(house.client.get(f"/documents/{later}"))
     house.sees("restore", str(path), "--replace", "--yes")
     assert house.client.get(f"/documents/{later}").status_code == 404
@@ -154,7 +156,7 @@ def test_copy_is_made_through_a_pipe(house: House) -> None:
 def test_several_organizations_must_be_chosen_from(house: House, tmp_path: Path) -> None:
     refused = house.fails("backup", "--to", str(tmp_path / "archive"))
     # The first of them are named, by their ids.
-    assert re.search(r"There are \d+ organizations: say which .* [0-9a-f]{24} \(", refused), refused
+    assert re.search(r"There are \d+ organizations\. Choose one .* [0-9a-f]{24} \(", refused), refused
     assert "not both" in house.fails("backup", "--to", str(tmp_path / "a"), "--everything", "--organization", "x")
     assert "--to FILE" in house.fails("backup")
     assert not list(tmp_path.iterdir())
@@ -190,7 +192,7 @@ def test_documents_erased_since_the_backup_do_not_come_back_for_good(house: Hous
     assert "a search of every collection afterwards found nothing" in done
     assert found(house.client, house.kb_id) == []
     restored = house.sees("restore", str(path), "--replace", "--yes")
-    assert "1 documents that were erased since the backup are being erased again" in restored
+    assert "1 documents erased since the backup are being erased again" in restored
     eventually(lambda: house.client.get(f"/documents/{house.document_id}").status_code == 404)
     listed = house.sees("erase", "list", "--organization", house.organization_id)
     assert listed.count("documents") == 3

@@ -160,7 +160,7 @@ def test_ctrl_c_says_what_goes_on_without_the_command(running: Running, files: P
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "Stopped. 2 documents are there; extraction and indexing go on without this command" in errors
+    assert "Stopped. 2 documents are uploaded. Extraction and indexing continue without this command" in errors
 
 
 def test_watched_directory_is_followed(running: Running, files: Path, name: str) -> None:

@@ -125,10 +125,10 @@ def test_organization_that_shares_nothing_pays_for_what_others_have_embedded(run
 
 def test_commands_show_and_change_the_scope_and_tell_the_size(running: Running) -> None:
     data_dir = ("--data-dir", str(running.data_dir))
-    assert "shared with nobody" in run_command("cache", "scope", *data_dir).stderr
+    assert "not shared" in run_command("cache", "scope", *data_dir).stderr
     assert "shared with all" in run_command("cache", "scope", "global", *data_dir).stderr
     assert "shared with all" in run_command("cache", "scope", *data_dir).stderr
-    assert "shared with nobody" in run_command("cache", "scope", "organization", *data_dir).stderr
+    assert "not shared" in run_command("cache", "scope", "organization", *data_dir).stderr
     size = run_command("cache", "size", *data_dir)
     rows, size_bytes, most, kept, unit = size.stdout.splitlines()[1].split()
     # A row of few dimensions, as some tests on this platform have, is a little longer than its key.

@@ -128,7 +128,7 @@ def test_running_job_is_stopped_and_is_given_up_then(operator: Operator) -> None
     assert re.search(rf"^{job.job_id} +running +1/", operator.sees("jobs", "list"), re.MULTILINE)
     assert "is being stopped" in operator.sees("jobs", "cancel", job.job_id)
     eventually(lambda: operator.client.job(job.job_id).state == "dead")
-    assert "cancelled: somebody cancelled it" in operator.sees("jobs", "show", job.job_id)
+    assert "cancelled: Cancelled by a user" in operator.sees("jobs", "show", job.job_id)
     assert "is cancelled" in operator.sees("jobs", "cancel", job.job_id)
 
 

@@ -127,7 +127,7 @@ async def test_database_whose_disk_is_full_says_so_and_comes_back_when_there_is_
             site.processes.worker()
 
             async def has_said_what_to_do() -> bool:
-                return any("is full" in sentence and "remove what is not needed" in sentence for sentence in said)
+                return any("is full" in sentence and "remove unneeded files" in sentence for sentence in said)
 
             await site.until(has_said_what_to_do, lambda: patiently(site.jobs))
             assert server.pid is None

@@ -62,7 +62,7 @@ def problems_of(answer: JsonValue, schema_text: str) -> list[str]:
     except RecursionError:
         return ["$: the schema refers to itself without end, so that no answer can follow it"]
     except _unresolvable() as error:
-        return [f"$: the schema refers to what it has not: {error}"[:LONGEST_PROBLEM]]
+        return [f"$: the schema refers to a missing part: {error}"[:LONGEST_PROBLEM]]
     return found
 
 

@@ -144,7 +144,7 @@ class RunRecorder:
     async def _record(self, steps: Sequence[RunStep]) -> None:
         recorded = await self.services.runs.add_steps(self.run, steps)
         if recorded is None:
-            raise LeaseLostError(f"The run {self.run.id!r} was cancelled, or another worker goes on with it.")
+            raise LeaseLostError(f"The run {self.run.id!r} was cancelled, or another worker continues it.")
         self.run = recorded
 
 

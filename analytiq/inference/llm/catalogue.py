@@ -273,7 +273,7 @@ def _names_of(body: bytes) -> list[str]:
     parsed: Any = httpx.Response(200, content=body).json()
     items = cast("object", parsed.get("data")) if isinstance(parsed, dict) else None  # pyright: ignore[reportUnknownMemberType]
     if not isinstance(items, list):
-        raise ValueError("the answer is no list of models")  # noqa: TRY004  # of what a server sent
+        raise ValueError("the answer is not a list of models")  # noqa: TRY004  # of what a server sent
     entries = [cast("Mapping[str, object]", item) for item in cast("list[object]", items) if isinstance(item, dict)]
     named = [entry.get("id") for entry in entries]
     return sorted({name for name in named if isinstance(name, str) and is_model_name(name)})

@@ -59,7 +59,7 @@ def check_api_base(api_base: str) -> str:
         parts = urlsplit(api_base)
         port = parts.port
     except ValueError:
-        raise _wrong("it is no address; it looks like https://models.example.com/v1") from None
+        raise _wrong("it is not an address such as https://models.example.com/v1") from None
     if parts.scheme not in ("http", "https"):
         raise _wrong("it has to begin with https:// or http://")
     if not parts.hostname or port == 0:

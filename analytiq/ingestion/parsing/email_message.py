@@ -72,7 +72,7 @@ class EmailParser:
 def _warnings(names: list[str]) -> Iterator[str]:
     if names:
         listed = ", ".join(map(repr, names[:10])) + (" and more" if len(names) > 10 else "")
-        yield f"attachments are named but not read: {listed}; upload what is to be found as documents of their own"
+        yield f"attachments are named but not read: {listed}; upload attachments to be searched as separate documents"
 
 
 def _message_text(message: Part, attachments: _Attachments, *, depth: int) -> str:

@@ -74,7 +74,7 @@ def _sheets(content: Element) -> tuple[list[str], tuple[str, ...]]:
             pages.append(render_sheet(title, _rows(table, budget)))
     if not pages:
         raise CorruptFileError("The spreadsheet has no visible sheet: unhide one, then upload it again.")
-    warning = f"hidden sheets are not read: {', '.join(map(repr, hidden[:20]))}; unhide what is to be found"
+    warning = f"hidden sheets are not read: {', '.join(map(repr, hidden[:20]))}; unhide the sheets to be searched"
     return pages, (warning,) if hidden else ()
 
 

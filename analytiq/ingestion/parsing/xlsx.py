@@ -72,7 +72,7 @@ def _rows(sheet: Any, budget: CellBudget) -> Iterator[Sequence[str]]:
 
 def _warnings(hidden: Sequence[str], *, lacks_values: bool) -> Iterator[str]:
     if hidden:
-        yield f"hidden sheets are not read: {', '.join(map(repr, hidden[:20]))}; unhide what is to be found"
+        yield f"hidden sheets are not read: {', '.join(map(repr, hidden[:20]))}; unhide the sheets to be searched"
     if lacks_values:
         yield "some formulas have no computed value; open the workbook in a spreadsheet program, save and upload it"
 

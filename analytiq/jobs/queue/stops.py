@@ -28,9 +28,7 @@ FindStopped = Callable[[Collection[Job]], Awaitable[Stopped]]
 
 def cancelled() -> Failure:
     """Return the failure shown by a cancelled job."""
-    return Failure(
-        code="cancelled", detail="somebody cancelled it; replay it to have it done after all", at=clock.now()
-    )
+    return Failure(code="cancelled", detail="Cancelled by a user. Replay the job to run it again.", at=clock.now())
 
 
 class Stops:

@@ -105,7 +105,7 @@ class Erasing:
         left = await self._tenants.count(erasure.organization_id, kb_ids=kb_ids, options=erasure.options)
         await self._noted(erasure, {"state": ErasureState.PROVING.value, "left": left, "looks": erasure.looks + 1})
         if quiet > 0:
-            return Wait(min(quiet, 10.0), "work that was under way has time to end")
+            return Wait(min(quiet, 10.0), "running work gets time to end")
         if left:
             return Wait(LOOK_AGAIN_SECONDS, "rows were written meanwhile")
         return None

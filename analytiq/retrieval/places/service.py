@@ -126,7 +126,7 @@ class Locating:
             await self._placed(document, span, languages, start, end, missing.get(span.page_number))
             for span in touched[:MAX_PAGES]
         ]
-        beyond = f"only {MAX_PAGES} pages are looked at"
+        beyond = f"only {MAX_PAGES} pages are read"
         return placed + [PlacedPage(span.page_number, (), beyond) for span in touched[MAX_PAGES:]]
 
     async def _languages(self, organization_id: str) -> Languages:

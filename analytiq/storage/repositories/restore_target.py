@@ -178,7 +178,7 @@ class RestoreTarget:
             row["restored_from"] = self._run.source_organization_id
         if name == "prompt_runs" and self._ids.is_fresh and row["status"] in UNFINISHED:
             # The original continues it: a second run must not be paid for.
-            detail = "it was under way when the archive was made of which this is a copy; run the prompt again"
+            detail = "it was running when the archive was made; run the prompt again"
             failure = Failure(code="not_copied", detail=detail, at=clock.now())
             row |= {"status": RunStatus.CANCELLED.value, "error": failure.model_dump(), "ended_at": failure.at}
         if name == "generations":

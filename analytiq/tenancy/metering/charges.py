@@ -216,7 +216,7 @@ class Metering:
             return reservation
         await self.require_left(organization_id)
         raise RateLimitedError(
-            "Calls under way reserve the last SPUs of the organization's quota. Try again in a few seconds.",
+            "Current calls reserve the last SPUs of the organization's quota. Try again in a few seconds.",
             retry_after=RESERVED_WAIT_SECONDS,
             code="quota_reserved",
         )

@@ -386,7 +386,7 @@ async def test_errors_count_all_dead_jobs_by_what_made_them_fail(
     jobs, stranger = tenant.services.jobs.operations, await new_tenant(tenant.services)
     found = await jobs.errors(tenant.id, JobQuery())
     assert [(group.code, group.count) for group in found] == [("cancelled", 3), ("provider_refused", 1)]
-    assert "replay it" in found[0].detail
+    assert "Replay the job" in found[0].detail
     assert [group.code for group in await jobs.errors(tenant.id, JobQuery(kb_id=kb_id))] == ["provider_refused"]
     assert [group.code for group in await jobs.errors(tenant.id, JobQuery(kinds=(JobKind.EXTRACT,)))] == ["cancelled"]
     assert await jobs.errors(stranger.id, JobQuery()) == []

@@ -129,7 +129,7 @@ async def test_collection_that_another_tool_made_anew_is_written_to_from_now_on(
     await patient.vectors.insert_many(rows)
     report = await patient.mend()
     assert [(drift.kind, drift.detail) for drift in report.drift] == [
-        (DriftKind.LOST_COLLECTION, "it was made anew by something else")
+        (DriftKind.LOST_COLLECTION, "another program has recreated it")
     ]
     await patient.is_well()
     await patient.tenant.replace("a.txt", prose("rocks", 5))

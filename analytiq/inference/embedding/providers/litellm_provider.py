@@ -189,9 +189,9 @@ def _vector(item: Mapping[str, object], model: str) -> Vectors:
         with np.errstate(over="ignore"):
             vector = np.asarray(embedding, dtype=np.float32)
     except (TypeError, ValueError):
-        raise _malformed(model, "something that is no vector") from None
+        raise _malformed(model, "an invalid vector") from None
     if vector.ndim != 1:
-        raise _malformed(model, "something that is no vector")
+        raise _malformed(model, "an invalid vector")
     return vector
 
 

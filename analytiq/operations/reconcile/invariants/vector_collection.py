@@ -18,7 +18,7 @@ def judge_collection(knowledge_base: KnowledgeBase, state: CollectionState) -> l
     if state.vectors_uuid is None:
         return [of_knowledge_base(DriftKind.LOST_COLLECTION, knowledge_base, "it is missing")]
     if state.vectors_uuid != knowledge_base.vectors_uuid:
-        return [of_knowledge_base(DriftKind.LOST_COLLECTION, knowledge_base, "it was made anew by something else")]
+        return [of_knowledge_base(DriftKind.LOST_COLLECTION, knowledge_base, "another program has recreated it")]
     if not state.has_indexes:
         return [of_knowledge_base(DriftKind.LOST_INDEX, knowledge_base)]
     return []
