@@ -8,7 +8,17 @@ export default defineConfig({
   test: {
     projects: [
       { extends: true, test: { name: "unit", include: ["**/*.test.ts"], exclude } },
-      { extends: true, test: { name: "components", include: ["**/*.test.tsx"], exclude, environment: "jsdom" } },
+      {
+        extends: true,
+        test: {
+          name: "components",
+          include: ["**/*.test.tsx"],
+          exclude,
+          environment: "jsdom",
+          setupFiles: "./vitest.setup.ts",
+          testTimeout: 60_000,
+        },
+      },
     ],
   },
 });

@@ -61,7 +61,7 @@ export function UploadList({ state }: { state: UploadState }) {
           />
         ))}
       </div>
-      {draft && <UploadOptionsForm draft={draft} count={progressOf(state).chosen} tagIndex={tagIndex} />}
+      {draft && <UploadOptionsForm key={draft.id} draft={draft} count={progressOf(state).chosen} tagIndex={tagIndex} />}
     </section>
   );
 }

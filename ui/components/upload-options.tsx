@@ -1,10 +1,14 @@
 "use client";
 
 import { Tag as TagIcon, X } from "lucide-react";
+import { useEffect } from "react";
+import { useController } from "react-hook-form";
+import * as z from "zod/mini";
 
 import type { Tag } from "@/api/queries";
 import { TagPicker } from "@/components/tag-picker";
 import { Button } from "@/components/ui/button";
+import { Form, useSchemaForm } from "@/components/ui/form";
 import { Select } from "@/components/ui/select";
 import { plural } from "@/lib/format";
 import { type Batch, changeDraft, discardDraft, type DuplicatePolicy, sendDraft } from "@/state/uploads";
@@ -15,7 +19,9 @@ export const POLICY_LABELS: Record<DuplicatePolicy, string> = {
   create: "Upload a copy",
 };
 
-/** Tags and the duplicate policy of the files that are not sent yet. */
+const SCHEMA = z.object({ tagIds: z.array(z.string()), policy: z.enum(["return", "replace", "create"]) });
+
+/** Tags and the duplicate policy of the files that are not sent yet; the batch keeps them while the page changes. */
 export function UploadOptionsForm({
   draft,
   count,
@@ -25,20 +31,19 @@ export function UploadOptionsForm({
   count: number;
   tagIndex: ReadonlyMap<string, Tag> | undefined;
 }) {
-  const { tagIds } = draft;
+  const form = useSchemaForm(SCHEMA, { tagIds: [...draft.tagIds], policy: draft.policy });
+  const { control } = form;
+  const { field: tags } = useController({ control, name: "tagIds" });
+  const { field: policy } = useController({ control, name: "policy" });
+  useEffect(() => form.subscribe({ formState: { values: true }, callback: ({ values }) => changeDraft(values) }), [form]);
+  const tagIds = tags.value;
   const without = (id: string) => tagIds.filter((other) => other !== id);
   return (
-    <form
-      className="flex flex-col gap-2 border-t border-line p-3"
-      onSubmit={(event) => {
-        event.preventDefault();
-        sendDraft();
-      }}
-    >
+    <Form form={form} className="flex flex-col gap-2 border-t border-line p-3" onSubmit={sendDraft}>
       <div className="flex max-h-28 flex-wrap items-center gap-1.5 overflow-y-auto">
         <TagPicker
           ticked={(id) => (tagIds.includes(id) ? "all" : "none")}
-          onToggle={(tag, isOn) => changeDraft({ tagIds: isOn ? [...without(tag.tag_id), tag.tag_id] : without(tag.tag_id) })}
+          onToggle={(tag, isOn) => tags.onChange(isOn ? [...without(tag.tag_id), tag.tag_id] : without(tag.tag_id))}
         >
           <Button size="small">
             <TagIcon aria-hidden size={13} /> Tags
@@ -54,7 +59,7 @@ export function UploadOptionsForm({
                 type="button"
                 className="flex h-full shrink-0 items-center px-1 hover:text-text"
                 aria-label={`Remove tag ${tag.name}`}
-                onClick={() => changeDraft({ tagIds: without(id) })}
+                onClick={() => tags.onChange(without(id))}
               >
                 <X aria-hidden size={12} />
               </button>
@@ -65,9 +70,9 @@ export function UploadOptionsForm({
       </div>
       <label className="flex items-center gap-2">
         <span className="shrink-0 text-text-2">If the file already exists</span>
-        <Select value={draft.policy} onChange={(event) => changeDraft({ policy: event.target.value as DuplicatePolicy })}>
-          {Object.entries(POLICY_LABELS).map(([policy, label]) => (
-            <option key={policy} value={policy}>
+        <Select {...policy}>
+          {Object.entries(POLICY_LABELS).map(([value, label]) => (
+            <option key={value} value={value}>
               {label}
             </option>
           ))}
@@ -81,6 +86,6 @@ export function UploadOptionsForm({
           Discard
         </Button>
       </div>
-    </form>
+    </Form>
   );
 }

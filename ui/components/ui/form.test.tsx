@@ -6,17 +6,18 @@ import * as z from "zod/mini";
 import { ApiError } from "@/api/errors";
 import { required, typedNumber } from "@/lib/checks";
 
-import { Form, FormFailure, showFailure, TextField, useSchemaForm } from "./form";
+import { FieldProblem, Form, FormFailure, showFailure, TextField, useSchemaForm } from "./form";
 
 afterEach(cleanup);
 
 const SCHEMA = z.object({
   name: required("Enter a name."),
   limits: z.array(z.object({ calls: typedNumber("Enter 1 or more.", { least: 1, isOptional: true }) })),
+  tag_ids: z.array(z.string()),
 });
 
 function Sample({ onSubmit, failure }: { onSubmit: (values: z.infer<typeof SCHEMA>) => void; failure?: Error }) {
-  const form = useSchemaForm(SCHEMA, { name: "", limits: [{ calls: "" }] });
+  const form = useSchemaForm(SCHEMA, { name: "", limits: [{ calls: "" }], tag_ids: ["a", "b"] });
   return (
     <Form
       form={form}
@@ -28,6 +29,7 @@ function Sample({ onSubmit, failure }: { onSubmit: (values: z.infer<typeof SCHEM
       <FormFailure control={form.control} note="Your changes are still here." />
       <TextField control={form.control} name="name" label="Name" />
       <TextField control={form.control} name="limits.0.calls" label="Calls" type="number" />
+      <FieldProblem control={form.control} name="tag_ids" />
       <button type="submit">Save</button>
     </Form>
   );
@@ -53,7 +55,7 @@ describe("a form with a schema", () => {
     await type("Calls", "{Backspace}5");
     expect(alerts()).toEqual([]);
     await save();
-    expect(onSubmit).toHaveBeenCalledWith({ name: "Contracts", limits: [{ calls: "5" }] });
+    expect(onSubmit).toHaveBeenCalledWith({ name: "Contracts", limits: [{ calls: "5" }], tag_ids: ["a", "b"] });
   });
 
   it("shows the server's sentences at their fields, inside lists too, until the field changes", async () => {
@@ -66,6 +68,13 @@ describe("a form with a schema", () => {
     expect(screen.getByRole("textbox")).toHaveProperty("value", "Contracts");
     await type("Name", " 2");
     expect(alerts()).toEqual(["Is too many."]);
+  });
+
+  it("shows the server's sentence on one item below the list", async () => {
+    render(<Sample onSubmit={() => undefined} failure={refused({ field: "tag_ids[1]", reason: "No such tag." })} />);
+    await type("Name", "Contracts");
+    await save();
+    expect(alerts()).toEqual(["No such tag."]);
   });
 
   it("shows a failure that belongs to no field above the fields, until the next attempt", async () => {

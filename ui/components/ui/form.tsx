@@ -79,11 +79,18 @@ export function FormFailure<Values extends FieldValues>({ control, note = "" }: 
   ) : null;
 }
 
-/** The problem of a field that has no label of its own. */
+/** The problem of a field that has no label of its own, or of one of its items. */
 export function FieldProblem<Values extends FieldValues>({ control, name }: { control: Control<Values>; name: FieldPath<Values> }) {
   const { errors } = useFormState({ control, name });
-  const message = get<typeof errors, { message?: string } | undefined>(errors, name)?.message;
+  const message = firstMessage(get<typeof errors, unknown>(errors, name));
   return message ? <Refusal>{message}</Refusal> : null;
+}
+
+/** Lists have their items' problems by place: `tag_ids[1]` of the API is `tag_ids.1` here. */
+function firstMessage(error: unknown): string | undefined {
+  const { message } = (error ?? {}) as { message?: unknown };
+  if (typeof message === "string") return message;
+  return Array.isArray(error) ? error.map(firstMessage).find(Boolean) : undefined;
 }
 
 interface Bound<Values extends FieldValues> {

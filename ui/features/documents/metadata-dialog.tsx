@@ -2,18 +2,40 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
-import { useState } from "react";
+import { useEffect } from "react";
+import { useFieldArray } from "react-hook-form";
+import * as z from "zod/mini";
 
 import { Button } from "@/components/ui/button";
 import { Dialog } from "@/components/ui/dialog";
+import { Refusal } from "@/components/ui/field";
+import { Form, useSchemaForm } from "@/components/ui/form";
 
 import type { MetadataChanges } from "./bulk-changes";
-import { asDeclared, type FieldDraft, metadataChanges, typed, typeOf } from "./metadata";
+import { asDeclared, type FieldDraft, metadataChanges, type MetadataValues, typed, typeOf, VALUE_TYPES } from "./metadata";
 import { DeclaredNames, MetadataField } from "./metadata-fields";
 import { type Declared, declaredFieldsQuery } from "./queries";
 
+type Present = Readonly<Record<string, unknown>>;
+
 const NONE: Declared = {};
 const NEW: FieldDraft = { name: "", type: "string", text: "", before: null };
+const FIELD = z.object({ name: z.string(), type: z.enum(VALUE_TYPES), text: z.string(), before: z.nullable(z.string()) });
+
+function schemaFor(present: Present, declared: Declared) {
+  return z.object({ fields: z.array(FIELD) }).check((checked) => {
+    for (const { at, part, problem } of changesOf(checked.value, present, declared).problems)
+      checked.issues.push({ code: "custom", message: problem, path: ["fields", at, part], input: checked.value });
+  });
+}
+
+/** What is declared may become known after a name was typed. */
+function changesOf({ fields }: MetadataValues, present: Present, declared: Declared) {
+  return metadataChanges(
+    present,
+    fields.map((field) => asDeclared(field, declared)),
+  );
+}
 
 /** Metadata of one document (`present`) as a whole, or values to set on many. It is mounted when it is opened. */
 export function MetadataDialog({
@@ -28,7 +50,7 @@ export function MetadataDialog({
 }: {
   title: string;
   description: string;
-  present: Readonly<Record<string, unknown>>;
+  present: Present;
   action: string;
   error: string | null;
   isBusy: boolean;
@@ -36,21 +58,14 @@ export function MetadataDialog({
   onClose: () => void;
 }) {
   const { data: declared = NONE, isPending } = useQuery(declaredFieldsQuery());
-  const [edited, setEdited] = useState<FieldDraft[] | null>(null);
-  const [problems, setProblems] = useState<ReadonlyMap<number, string>>(new Map());
-  // What is declared may become known while a name is being typed.
-  const drafts = edited?.map((draft) => asDeclared(draft, declared)) ?? draftsOf(present, declared);
-  const put = (at: number, draft: FieldDraft | null) => {
-    setProblems(new Map());
-    setEdited(drafts.flatMap((other, place) => (place === at ? (draft ?? []) : other)));
-  };
-  const save = () => {
-    const { changes, problems: found } = metadataChanges(present, drafts);
-    setProblems(found);
-    if (found.size > 0) return;
-    if (Object.keys(changes).length === 0) onClose();
-    else onSave(changes);
-  };
+  const form = useSchemaForm(schemaFor(present, declared), valuesOf(present, declared));
+  const { control, formState } = form;
+  const { fields, append, remove } = useFieldArray({ control, name: "fields" });
+  const { isDirty } = formState;
+  const initial = JSON.stringify(valuesOf(present, declared));
+  useEffect(() => {
+    if (!isDirty) form.reset(JSON.parse(initial) as MetadataValues);
+  }, [form, isDirty, initial]);
   return (
     <Dialog
       open
@@ -67,43 +82,37 @@ export function MetadataDialog({
         </>
       }
     >
-      <form
+      <Form
+        form={form}
         id="metadata-form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          save();
+        onSubmit={(values) => {
+          const { changes } = changesOf(values, present, declared);
+          if (Object.keys(changes).length === 0) onClose();
+          else onSave(changes);
         }}
       >
         <DeclaredNames declared={declared} />
-        {drafts.map((draft, at) => (
-          <MetadataField
-            // Rows are told apart by their place: names are being typed.
-            key={at}
-            draft={draft}
-            declared={declared}
-            problem={problems.get(at)}
-            onChange={(next) => put(at, next)}
-            onRemove={() => put(at, null)}
-          />
+        {fields.map((field, at) => (
+          <MetadataField key={field.id} form={form} at={at} declared={declared} onRemove={() => remove(at)} />
         ))}
-        <Button size="small" className="mt-3" onClick={() => setEdited([...drafts, NEW])}>
+        <Button size="small" className="mt-3" onClick={() => append(NEW, { shouldFocus: false })}>
           <Plus aria-hidden size={13} /> Add a field
         </Button>
         {error && (
-          <p role="alert" className="mt-3 break-words text-failed">
-            {error}
+          <p className="mt-3 break-words">
+            <Refusal>{error}</Refusal>
           </p>
         )}
-      </form>
+      </Form>
     </Dialog>
   );
 }
 
-function draftsOf(present: Readonly<Record<string, unknown>>, declared: Declared): FieldDraft[] {
-  const drafts = Object.entries(present).map(([name, value]): FieldDraft => {
+function valuesOf(present: Present, declared: Declared): MetadataValues {
+  const fields = Object.entries(present).map(([name, value]): FieldDraft => {
     const type = typeOf(value, declared[name]);
     const text = typed(value, type);
     return { name, type, text, before: text };
   });
-  return drafts.length > 0 ? drafts : [NEW];
+  return { fields: fields.length > 0 ? fields : [NEW] };
 }

@@ -42,12 +42,16 @@ describe("metadataChanges", () => {
 
   it("sends what changed, null for what is gone, and leaves the time of an untouched date alone", () => {
     const drafts = [draft("year", "number", "2024", "2023"), untouched[1] as FieldDraft, draft("customer", "string", "Acme")];
-    expect(metadataChanges(present, drafts)).toEqual({ changes: { year: 2024, customer: "Acme", draft: null }, problems: new Map() });
+    expect(metadataChanges(present, drafts)).toEqual({ changes: { year: 2024, customer: "Acme", draft: null }, problems: [] });
   });
 
   it("names the rows that cannot be kept", () => {
     const { problems } = metadataChanges({}, [draft("", "string", "x"), draft("a", "number", "x"), draft("a", "string", "x")]);
-    expect([...problems.keys()]).toEqual([0, 1, 2]);
+    expect(problems.map(({ at, part }) => [at, part])).toEqual([
+      [0, "name"],
+      [1, "text"],
+      [2, "name"],
+    ]);
   });
 
   it("shows a date by its day", () => {

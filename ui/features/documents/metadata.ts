@@ -59,29 +59,40 @@ export interface FieldDraft {
   before: string | null;
 }
 
+export interface MetadataValues {
+  fields: FieldDraft[];
+}
+
 /** A new field with its declared type; one that was kept may have a value from before the declaration. */
 export function asDeclared(draft: FieldDraft, declared: Readonly<Record<string, ValueType>>): FieldDraft {
   const type = draft.before === null ? declared[draft.name.trim()] : undefined;
   return type === undefined || type === draft.type ? draft : { ...draft, type };
 }
 
+export interface FieldProblem {
+  /** The place of the field in the form. */
+  at: number;
+  part: "name" | "text";
+  problem: string;
+}
+
 /** What has to be sent for the drafts: changed values, and null for keys that are gone. Empty where nothing changed. */
 export function metadataChanges(
   present: Readonly<Record<string, unknown>>,
   drafts: readonly FieldDraft[],
-): { changes: Record<string, unknown>; problems: Map<number, string> } {
+): { changes: Record<string, unknown>; problems: FieldProblem[] } {
   const changes: Record<string, unknown> = {};
-  const problems = new Map<number, string>();
+  const problems: FieldProblem[] = [];
   const names = new Set<string>();
   drafts.forEach((draft, at) => {
     const name = draft.name.trim();
-    if (name === "") problems.set(at, "Enter a name.");
-    else if (names.has(name)) problems.set(at, "Another field has this name.");
+    const nameProblem = name === "" ? "Enter a name." : names.has(name) ? "Another field has this name." : null;
+    if (nameProblem !== null) problems.push({ at, part: "name", problem: nameProblem });
     names.add(name);
     if (draft.before === draft.text && name in present) return;
     const read = readValue(draft.text, draft.type);
-    if ("problem" in read) problems.set(at, problems.get(at) ?? read.problem);
-    else changes[name] = read.value;
+    if ("value" in read) changes[name] = read.value;
+    else if (nameProblem === null) problems.push({ at, part: "text", problem: read.problem });
   });
   for (const name of Object.keys(present)) if (!names.has(name)) changes[name] = null;
   return { changes, problems };

@@ -1,11 +1,21 @@
 "use client";
 
-import { Field, Input } from "@/components/ui/field";
-import { Select } from "@/components/ui/select";
+import { useEffect, useRef } from "react";
+import { type Control, useController, useWatch } from "react-hook-form";
 
-import type { Configuration, Fusion, Mode } from "./configuration";
+import { Form, SelectField, TextField, useSchemaForm } from "@/components/ui/form";
 
-/** Each change searches anew. */
+import {
+  type Configuration,
+  configurationOf,
+  type ConfigurationValues,
+  readConfiguration,
+  SCHEMA,
+  valuesOf,
+  writeConfiguration,
+} from "./configuration";
+
+/** Each valid change searches again: a choice at once, a number when it is finished. */
 export function ConfigurationForm({
   configuration,
   onChange,
@@ -13,102 +23,99 @@ export function ConfigurationForm({
   configuration: Configuration;
   onChange: (changed: Configuration) => void;
 }) {
-  const put = (change: Partial<Configuration>) => onChange({ ...configuration, ...change });
-  const isHybrid = configuration.mode === "hybrid";
+  const form = useSchemaForm(SCHEMA, valuesOf(configuration));
+  const { control } = form;
+  const current = useRef(configuration);
+  const written = writeConfiguration(configuration);
+  // The address may bring other values; what is invalid in other fields stays as typed.
+  useEffect(() => {
+    const before = valuesOf(current.current);
+    current.current = readConfiguration(written);
+    const now = valuesOf(current.current);
+    for (const name of Object.keys(now) as (keyof ConfigurationValues)[])
+      if (now[name] !== before[name]) form.resetField(name, { defaultValue: now[name] });
+  }, [form, written]);
+  const commit = async (name: keyof ConfigurationValues) => {
+    if (!(await form.trigger(name))) return;
+    const changed = { ...current.current, [name]: configurationOf(form.getValues())[name] };
+    if (changed[name] === current.current[name]) return;
+    current.current = changed;
+    onChange(changed);
+  };
+  const onFinished = ({ target }: React.SyntheticEvent) => {
+    if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement) void commit(target.name as keyof ConfigurationValues);
+  };
+  const numbers = {
+    type: "number",
+    onKeyDown: (event: React.KeyboardEvent) => {
+      if (event.key === "Enter") onFinished(event);
+    },
+  };
+  const [mode, fusion] = useWatch({ control, name: ["mode", "fusion"] });
+  const isHybrid = mode === "hybrid";
   return (
-    <div className="grid grid-cols-[repeat(auto-fill,minmax(150px,1fr))] items-end gap-3 border-b border-line bg-sunken px-4 py-3">
-      <Field isQuiet label="Find by">
-        <Select value={configuration.mode} onChange={(event) => put({ mode: event.target.value as Mode })}>
-          <option value="hybrid">Vector and keyword</option>
-          <option value="vector">Vector</option>
-          <option value="lexical">Keyword</option>
-        </Select>
-      </Field>
-      <NumberField label="Results" value={configuration.topK} least={1} most={100} onChange={(topK) => topK !== null && put({ topK })} />
+    <Form
+      form={form}
+      className="grid grid-cols-[repeat(auto-fill,minmax(150px,1fr))] items-start gap-3 border-b border-line bg-sunken px-4 py-3"
+      onSubmit={(values) => onChange(configurationOf(values))}
+      onBlur={onFinished}
+      onChange={(event) => {
+        const { target } = event;
+        if (!(target instanceof HTMLInputElement) || target.type === "checkbox") onFinished(event);
+      }}
+    >
+      <SelectField isQuiet control={control} name="mode" label="Find by">
+        <option value="hybrid">Vector and keyword</option>
+        <option value="vector">Vector</option>
+        <option value="lexical">Keyword</option>
+      </SelectField>
+      <TextField {...numbers} isQuiet control={control} name="topK" label="Results" min={1} max={100} />
       {isHybrid && (
-        <Field isQuiet label="Combine by">
-          <Select value={configuration.fusion} onChange={(event) => put({ fusion: event.target.value as Fusion })}>
-            <option value="weighted">Weighted scores</option>
-            <option value="rrf">Rank (RRF)</option>
-          </Select>
-        </Field>
+        <SelectField isQuiet control={control} name="fusion" label="Combine by">
+          <option value="weighted">Weighted scores</option>
+          <option value="rrf">Rank (RRF)</option>
+        </SelectField>
       )}
-      {isHybrid && configuration.fusion === "weighted" && (
-        <NumberField
-          label="Vector weight, 0–1"
-          value={configuration.alpha}
-          least={0}
-          most={1}
-          step={0.1}
-          onChange={(alpha) => alpha !== null && put({ alpha })}
-        />
+      {isHybrid && fusion === "weighted" && (
+        <TextField {...numbers} isQuiet control={control} name="alpha" label="Vector weight, 0–1" min={0} max={1} step={0.1} />
       )}
-      <NumberField
-        label="Neighbours"
-        value={configuration.neighbours}
-        least={0}
-        most={5}
-        empty="default"
-        onChange={(neighbours) => put({ neighbours })}
-      />
-      <NumberField
+      <TextField {...numbers} isQuiet control={control} name="neighbours" label="Neighbours" min={0} max={5} placeholder="default" />
+      <TextField
+        {...numbers}
+        isQuiet
+        control={control}
+        name="threshold"
         label="Minimum relevance"
-        value={configuration.threshold}
-        least={0}
-        most={1}
+        min={0}
+        max={1}
         step={0.05}
-        empty="none"
-        onChange={(threshold) => put({ threshold })}
+        placeholder="none"
       />
-      <label className="flex h-8 items-center gap-2">
-        <input type="checkbox" checked={configuration.rerank} onChange={(event) => put({ rerank: event.target.checked })} /> Rerank
-      </label>
-      <label className="flex h-8 items-center gap-2" title="Search with answers drafted by a chat model">
-        <input type="checkbox" checked={configuration.hyde} onChange={(event) => put({ hyde: event.target.checked })} /> Hypothetical
-        answers (HyDE)
-      </label>
-    </div>
+      <Choice control={control} name="rerank">
+        Rerank
+      </Choice>
+      <Choice control={control} name="hyde" title="Search with answers drafted by a chat model">
+        Hypothetical answers (HyDE)
+      </Choice>
+    </Form>
   );
 }
 
-function NumberField({
-  label,
-  value,
-  least,
-  most,
-  step = 1,
-  empty,
-  onChange,
+function Choice({
+  control,
+  name,
+  title,
+  children,
 }: {
-  label: string;
-  value: number | null;
-  least: number;
-  most: number;
-  step?: number;
-  empty?: string;
-  onChange: (value: number | null) => void;
+  control: Control<ConfigurationValues>;
+  name: "rerank" | "hyde";
+  title?: string;
+  children: string;
 }) {
-  const commit = (text: string) => {
-    const number = text === "" ? null : Number(text);
-    if (number === null ? empty !== undefined : number >= least && number <= most) {
-      if (number !== value) onChange(number);
-    }
-  };
+  const { value, ...field } = useController({ control, name }).field;
   return (
-    <Field isQuiet label={label}>
-      <Input
-        key={value}
-        type="number"
-        min={least}
-        max={most}
-        step={step}
-        defaultValue={value ?? ""}
-        placeholder={empty}
-        onBlur={(event) => commit(event.target.value)}
-        onKeyDown={(event) => {
-          if (event.key === "Enter") commit(event.currentTarget.value);
-        }}
-      />
-    </Field>
+    <label className="flex h-8 items-center gap-2 self-end" title={title}>
+      <input type="checkbox" {...field} checked={value} /> {children}
+    </label>
   );
 }

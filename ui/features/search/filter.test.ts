@@ -42,7 +42,7 @@ describe("filters by form", () => {
   it("says why a text is no filter", () => {
     expect(filterProblem("")).toBeNull();
     expect(filterProblem('{"a": 1}')).toBeNull();
-    expect(filterProblem("[1]")).toBe("A filter is an object.");
+    expect(filterProblem("[1]")).toBe("A filter is a JSON object, in braces.");
     expect(filterProblem("{a")).not.toBeNull();
   });
 

@@ -1,18 +1,19 @@
-/** Filters made by a form: rows that must all hold. What is richer is written as JSON. */
+/** Filters of a form: rows that must all hold. Richer filters are written as JSON. */
 
 export const OPERATORS = [
   { operator: "$eq", label: "is" },
   { operator: "$ne", label: "is not" },
-  { operator: "$gt", label: "is more than" },
+  { operator: "$gt", label: "is greater than" },
   { operator: "$gte", label: "is at least" },
   { operator: "$lt", label: "is less than" },
   { operator: "$lte", label: "is at most" },
   { operator: "$in", label: "is one of" },
   { operator: "$nin", label: "is none of" },
-  { operator: "$exists", label: "is there" },
+  { operator: "$exists", label: "is set" },
 ] as const;
 
 export type Operator = (typeof OPERATORS)[number]["operator"];
+export const NAMES_OF_OPERATORS: readonly Operator[] = OPERATORS.map(({ operator }) => operator);
 
 export interface FilterRow {
   field: string;
@@ -102,8 +103,8 @@ export function filterProblem(text: string): string | null {
   if (text.trim() === "") return null;
   try {
     const parsed: unknown = JSON.parse(text);
-    return typeof parsed === "object" && parsed !== null && !Array.isArray(parsed) ? null : "A filter is an object.";
+    return typeof parsed === "object" && parsed !== null && !Array.isArray(parsed) ? null : "A filter is a JSON object, in braces.";
   } catch (error) {
-    return error instanceof Error ? error.message : "It is not JSON.";
+    return `This is not valid JSON: ${error instanceof Error ? error.message : "it cannot be read"}.`;
   }
 }

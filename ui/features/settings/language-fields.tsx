@@ -1,6 +1,10 @@
 "use client";
 
-import { FieldError } from "@/components/ui/field";
+import { type Control, useController } from "react-hook-form";
+
+import { FieldProblem } from "@/components/ui/form";
+
+import type { OrganizationValues } from "./organization-values";
 
 /** "deu" is "German (deu)", where the browser knows the code. */
 function languageName(code: string): string {
@@ -14,16 +18,15 @@ function languageName(code: string): string {
 }
 
 interface LanguageFieldsProps {
-  /** null: the server's. */
-  chosen: readonly string[] | null;
+  control: Control<OrganizationValues>;
   available: readonly string[];
   servers: readonly string[];
-  error: unknown;
-  onChange: (chosen: readonly string[] | null) => void;
 }
 
 /** Languages that text in pictures is read in. */
-export function LanguageFields({ chosen, available, servers, error, onChange }: LanguageFieldsProps) {
+export function LanguageFields({ control, available, servers }: LanguageFieldsProps) {
+  const { field } = useController({ control, name: "ocr_languages" });
+  const { value: chosen, onChange } = field;
   // A language may be chosen whose data was taken away since.
   const offered = [...new Set([...available, ...(chosen ?? [])])].sort();
   const first = servers.filter((code) => available.includes(code));
@@ -63,7 +66,7 @@ export function LanguageFields({ chosen, available, servers, error, onChange }: 
           ? "No language data is installed on the server."
           : "Applies from the next extraction. More languages take longer."}
       </span>
-      <FieldError error={error} field="ocr_languages" />
+      <FieldProblem control={control} name="ocr_languages" />
     </fieldset>
   );
 }

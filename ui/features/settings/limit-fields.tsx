@@ -1,100 +1,91 @@
 "use client";
 
 import { Plus, X } from "lucide-react";
+import { type Control, useFieldArray, useWatch } from "react-hook-form";
 
 import type { Schemas } from "@/api/client";
 import { Button } from "@/components/ui/button";
-import { Field, Input } from "@/components/ui/field";
+import { FieldProblem, TextField } from "@/components/ui/form";
 import { formatCount } from "@/lib/format";
 
-import type { ModelDraft, OrganizationDraft } from "./organization-draft";
+import type { OrganizationValues } from "./organization-values";
 
-interface LimitFieldsProps {
-  draft: OrganizationDraft;
-  server: Schemas["RateLimitsResponse"];
-  error: unknown;
-  onChange: (change: Partial<OrganizationDraft>) => void;
-}
+const LIMITS = [
+  { name: "requests_per_minute", label: "Calls a minute" },
+  { name: "tokens_per_minute", label: "Tokens a minute" },
+  { name: "documents_per_minute", label: "Documents a minute" },
+] as const;
 
 function servers(most: number | null): string {
   return most === null ? "The server has no limit." : `The server allows up to ${formatCount(most)}.`;
 }
 
 /** Rate limits of the organization's own; empty is the server's. */
-export function LimitFields({ draft, server, error, onChange }: LimitFieldsProps) {
-  const number = (value: string, most: number | null, change: (value: string) => void, label?: string) => (
-    <Input
-      type="number"
-      inputMode="numeric"
-      min={1}
-      max={most ?? undefined}
-      aria-label={label}
-      placeholder={most === null ? "No limit" : String(most)}
-      value={value}
-      onChange={(event) => change(event.target.value)}
-    />
-  );
-  const setModel = (index: number, change: Partial<ModelDraft>) =>
-    onChange({ models: draft.models.map((item, position) => (position === index ? { ...item, ...change } : item)) });
+export function LimitFields({ control, server }: { control: Control<OrganizationValues>; server: Schemas["RateLimitsResponse"] }) {
+  const models = useFieldArray({ control, name: "rate_limits.models" });
   return (
     <>
       <div className="grid grid-cols-3 gap-3 max-md:grid-cols-1">
-        <Field label="Calls a minute" hint={servers(server.requests_per_minute)} error={error} field="rate_limits.requests_per_minute">
-          {number(draft.requests, server.requests_per_minute, (requests) => onChange({ requests }))}
-        </Field>
-        <Field label="Tokens a minute" hint={servers(server.tokens_per_minute)} error={error} field="rate_limits.tokens_per_minute">
-          {number(draft.tokens, server.tokens_per_minute, (tokens) => onChange({ tokens }))}
-        </Field>
-        <Field
-          label="Documents a minute"
-          hint={servers(server.documents_per_minute)}
-          error={error}
-          field="rate_limits.documents_per_minute"
-        >
-          {number(draft.documents, server.documents_per_minute, (documents) => onChange({ documents }))}
-        </Field>
+        {LIMITS.map(({ name, label }) => (
+          <TextField
+            key={name}
+            control={control}
+            name={`rate_limits.${name}`}
+            label={label}
+            hint={servers(server[name])}
+            type="number"
+            inputMode="numeric"
+            min={1}
+            max={server[name] ?? undefined}
+            placeholder={server[name] === null ? "No limit" : String(server[name])}
+          />
+        ))}
       </div>
-      {draft.models.map((item, index) => (
-        <div key={index} className="flex flex-wrap items-end gap-2">
-          <Field label="Model" error={error} field={`rate_limits.models[${index}].model`}>
-            <Input
-              className="font-mono text-xs"
-              required
-              placeholder="openai/text-embedding-3-small"
-              value={item.model}
-              onChange={(event) => setModel(index, { model: event.target.value })}
-            />
-          </Field>
-          <Field label="Calls" error={error} field={`rate_limits.models[${index}].requests_per_minute`}>
-            <Input
-              className="w-[110px]!"
-              type="number"
-              min={1}
-              value={item.requests}
-              onChange={(event) => setModel(index, { requests: event.target.value })}
-            />
-          </Field>
-          <Field label="Tokens" error={error} field={`rate_limits.models[${index}].tokens_per_minute`}>
-            <Input
-              className="w-[110px]!"
-              type="number"
-              min={1}
-              value={item.tokens}
-              onChange={(event) => setModel(index, { tokens: event.target.value })}
-            />
-          </Field>
-          <Button
-            variant="quiet"
-            aria-label={`Remove the limits of ${item.model || "this model"}`}
-            onClick={() => onChange({ models: draft.models.filter((_, position) => position !== index) })}
-          >
-            <X aria-hidden size={14} />
-          </Button>
-        </div>
+      {models.fields.map((item, index) => (
+        <ModelLimits key={item.id} control={control} index={index} onRemove={() => models.remove(index)} />
       ))}
-      <Button className="self-start" onClick={() => onChange({ models: [...draft.models, { model: "", requests: "", tokens: "" }] })}>
+      <FieldProblem control={control} name="rate_limits.models" />
+      <Button
+        className="self-start"
+        onClick={() => models.append({ model: "", requests_per_minute: "", tokens_per_minute: "" }, { shouldFocus: false })}
+      >
         <Plus aria-hidden size={14} /> Add limits for a model
       </Button>
     </>
+  );
+}
+
+function ModelLimits({ control, index, onRemove }: { control: Control<OrganizationValues>; index: number; onRemove: () => void }) {
+  const model = useWatch({ control, name: `rate_limits.models.${index}.model` });
+  return (
+    <div className="flex flex-wrap items-end gap-2">
+      <TextField
+        control={control}
+        name={`rate_limits.models.${index}.model`}
+        label="Model"
+        className="font-mono text-xs"
+        required
+        placeholder="openai/text-embedding-3-small"
+      />
+      <TextField
+        control={control}
+        name={`rate_limits.models.${index}.requests_per_minute`}
+        label="Calls"
+        className="w-[110px]!"
+        type="number"
+        min={1}
+      />
+      <TextField
+        control={control}
+        name={`rate_limits.models.${index}.tokens_per_minute`}
+        label="Tokens"
+        className="w-[110px]!"
+        type="number"
+        min={1}
+      />
+      <Button variant="quiet" aria-label={`Remove the limits of ${model || "this model"}`} onClick={onRemove}>
+        <X aria-hidden size={14} />
+      </Button>
+    </div>
   );
 }

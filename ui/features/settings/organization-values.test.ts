@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { changesOf, deletesSooner, draftOf, type Stored } from "./organization-draft";
+import { changesOf, deletesSooner, valuesOf, type Stored } from "./organization-values";
 
 const none = { requests_per_minute: null, tokens_per_minute: null, documents_per_minute: null, models: [] };
 const stored: Stored = {
@@ -24,21 +24,22 @@ const stored: Stored = {
 
 describe("changes of an organization's settings", () => {
   it("are none where nothing was changed, or changed back", () => {
-    expect(changesOf(draftOf(stored), stored)).toEqual({});
-    expect(changesOf({ ...draftOf(stored), name: " Acme " }, stored)).toEqual({});
+    expect(changesOf(valuesOf(stored), stored)).toEqual({});
+    expect(changesOf({ ...valuesOf(stored), name: " Acme " }, stored)).toEqual({});
   });
   it("name only what differs, and null is as the server says", () => {
-    expect(changesOf({ ...draftOf(stored), retentionDays: "", languages: ["eng"] }, stored)).toEqual({
+    expect(changesOf({ ...valuesOf(stored), document_days: "", ocr_languages: ["eng"] }, stored)).toEqual({
       retention: { document_days: null },
       settings: { ocr_languages: ["eng"] },
     });
   });
   it("send all limits where one differs", () => {
-    const changed = changesOf({ ...draftOf(stored), requests: "5" }, stored);
+    const values = valuesOf(stored);
+    const changed = changesOf({ ...values, rate_limits: { ...values.rate_limits, requests_per_minute: "5" } }, stored);
     expect(changed).toEqual({ settings: { rate_limits: { ...none, requests_per_minute: 5 } } });
   });
   it("delete sooner only where documents are kept for a shorter time", () => {
-    const sooner = (days: string) => deletesSooner(changesOf({ ...draftOf(stored), retentionDays: days }, stored), stored);
+    const sooner = (days: string) => deletesSooner(changesOf({ ...valuesOf(stored), document_days: days }, stored), stored);
     expect([sooner("7"), sooner("30"), sooner("90"), sooner("")]).toEqual([true, false, false, false]);
   });
 });
