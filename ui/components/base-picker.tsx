@@ -53,7 +53,7 @@ export function BasePicker({ kbIds, onChange }: { kbIds: readonly string[]; onCh
               className="h-9 w-full border-b border-line bg-transparent px-3 outline-none focus-visible:border-focus"
             />
             <Command.List className="max-h-[300px] overflow-y-auto p-1">
-              {!isAwaited && bases?.length === 0 && <div className="px-2 py-3 text-text-2">None is called so.</div>}
+              {!isAwaited && bases?.length === 0 && <div className="px-2 py-3 text-text-2">No knowledge base has this name.</div>}
               {bases?.map((base) => (
                 <Command.Item
                   key={base.kb_id}

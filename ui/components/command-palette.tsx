@@ -65,7 +65,7 @@ function Palette({ close }: { close: () => void }) {
       />
       <Command.List className="max-h-[56vh] overflow-y-auto p-2">
         <Command.Empty className="px-2 py-6 text-center text-text-2">
-          {isSearching ? "Searching…" : `Nothing is called “${wanted}”.`}
+          {isSearching ? "Searching…" : `No match for “${wanted}”.`}
         </Command.Empty>
         {wanted !== "" && (
           <Command.Group className={GROUP}>

@@ -74,12 +74,12 @@ function NavigationLink({ destination }: { destination: Destination }) {
   );
 }
 
-/** How many jobs were given up: the one number that wants a person. */
+/** The number of failed jobs: somebody has to look at them. */
 function DeadJobs() {
   const isSignedIn = Boolean(useSession());
   const { data } = useQuery({ ...deadJobsQuery(), enabled: isSignedIn });
   if (!data?.total_count) return null;
-  return <Badge count={`${formatCount(data.total_count)}${data.total_count_is_at_least ? "+" : ""}`} what="dead jobs" />;
+  return <Badge count={`${formatCount(data.total_count)}${data.total_count_is_at_least ? "+" : ""}`} what="failed jobs" />;
 }
 
 /** How many documents failed, so that nobody takes them for searchable. */

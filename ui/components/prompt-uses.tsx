@@ -26,12 +26,12 @@ export function PromptUsesNote({ uses }: { uses: PromptUses | undefined }) {
   return (
     <span className="mt-2 block text-warn">
       {plural(uses.count, "prompt uses", "prompts use")} it: {uses.names.join(", ")}
-      {more > 0 && ` and ${more} more`}. Each gets a further version without it; to keep them as they are, cancel.
+      {more > 0 && ` and ${more} more`}. Deleting saves a new version of each without it.
     </span>
   );
 }
 
 /** The word on the button of such a question. */
 export function deletionWord(uses: PromptUses | undefined, word: string): string {
-  return uses && uses.count > 0 ? `Take it off ${plural(uses.count, "prompt")} and delete` : word;
+  return uses && uses.count > 0 ? `Remove from ${plural(uses.count, "prompt")} and delete` : word;
 }

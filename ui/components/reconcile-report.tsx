@@ -18,20 +18,20 @@ function foundOf(run: Run): number {
 function stateOf(run: Run): { tone: Tone; words: string } {
   switch (run.state) {
     case "queued":
-      return { tone: "queued", words: "Waits for a worker" };
+      return { tone: "queued", words: "Waiting for a worker" };
     case "running":
       return {
         tone: "working",
-        words: run.progress ? `Looking, ${formatCount(run.progress.done)} of ${formatCount(run.progress.total)}` : "Looking",
+        words: run.progress ? `Checking, ${formatCount(run.progress.done)} of ${formatCount(run.progress.total)}` : "Checking",
       };
     case "failed":
       return { tone: "failed", words: "Failed" };
     case "done": {
       const found = foundOf(run);
-      if (found === 0) return { tone: "ready", words: "Nothing wrong" };
+      if (found === 0) return { tone: "ready", words: "No problems found" };
       return run.dry_run
-        ? { tone: "warning", words: `${formatCount(found)} found` }
-        : { tone: "ready", words: `${formatCount(found)} found, repair of ${formatCount(run.repairs)} asked for` };
+        ? { tone: "warning", words: `${plural(found, "problem")} found` }
+        : { tone: "ready", words: `${plural(found, "problem")} found, ${plural(run.repairs, "repair")} queued` };
     }
   }
 }
@@ -53,7 +53,7 @@ export function Report({ runId }: { runId: string }) {
         <h2 className="text-lg font-semibold">{run.dry_run ? "Dry run" : "Run"}</h2>
         <RunState run={run} />
         <span className="text-text-2">
-          {plural(run.checked, "document")} looked at
+          {plural(run.checked, "document")} checked
           {run.ended_at && (
             <>
               , ended <Time at={run.ended_at} />
@@ -62,13 +62,17 @@ export function Report({ runId }: { runId: string }) {
         </span>
       </div>
       {run.error && <Banner tone="failed">{run.error.detail}</Banner>}
-      {run.is_cut && <Banner tone="warning">There was more than one run takes; the next run goes on.</Banner>}
+      {run.is_cut && <Banner tone="warning">This run reached its limit. The next run continues.</Banner>}
       {kinds.map(([kind, count]) => (
         <div key={kind}>
           <h3 className="font-semibold">
             {driftWords(kind)}: {formatCount(count)}
           </h3>
-          {NEEDS_A_PERSON.has(kind) && <p className="text-warn">No repair brings it back: upload the file again, or restore a backup.</p>}
+          {NEEDS_A_PERSON.has(kind) && (
+            <p className="text-warn">
+              This cannot be repaired automatically. Upload the file again, or ask the operator to restore a backup.
+            </p>
+          )}
           <ul className="pl-4">
             {run.drift
               .filter((found) => found.kind === kind && (found.document_id !== null || found.detail !== null))

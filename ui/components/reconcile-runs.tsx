@@ -60,7 +60,7 @@ export function ReconcileRuns({
             <Button variant="primary" disabled={isBusy} onClick={() => begin.mutate(false)}>
               Run now
             </Button>
-            <span className="text-text-2">{explanation} A dry run only tells; Run now has it mended.</span>
+            <span className="text-text-2">{explanation} A dry run only reports problems. Run now also repairs them.</span>
           </div>
         </May>
         {begin.error && <Banner tone="failed">{begin.error.message}</Banner>}

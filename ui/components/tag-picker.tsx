@@ -100,7 +100,7 @@ function TagList({
       <Command.List className="max-h-[280px] overflow-y-auto p-1">
         {!isPending && !isAwaited && tags.length === 0 && (wanted === "" || !canCreate) && (
           <div className="px-2 py-3 text-text-2">
-            {wanted === "" ? (canCreate ? "No tags yet. Type a name to create one." : "No tags yet.") : "No such tag."}
+            {wanted === "" ? (canCreate ? "No tags yet. Type a name to create one." : "No tags yet.") : "No tag has this name."}
           </div>
         )}
         {tags.map((tag) => {

@@ -16,7 +16,7 @@ export interface DocumentState {
   reason: string | null;
   /** Something is still to come by itself. */
   isLive: boolean;
-  /** Reading the file again may help. */
+  /** Extracting the text again may help. */
   canRetry: boolean;
   /** Its dead jobs may run again. */
   canReplay: boolean;
@@ -28,11 +28,11 @@ const FAILURE_LABEL: Record<string, string> = {
   corrupt_file: "File is damaged",
   parser_unavailable: "Parser not installed",
   empty_document: "File is empty",
-  limit_exceeded: "Too large to read",
+  limit_exceeded: "Too large to extract",
   cancelled: "Cancelled",
 };
 
-/** A short form of why a document could not be read. */
+/** A short form of why the extraction of a document failed. */
 export function failureLabel(code: string): string {
   return FAILURE_LABEL[code] ?? "Extraction failed";
 }
@@ -56,7 +56,7 @@ export function extractionState(document: Document, progress?: Progress | null):
       });
     }
     case "uploaded":
-      return state("queued", "Waiting to be read", { isLive: true });
+      return state("queued", "Waiting for extraction", { isLive: true });
     case "extracting":
       return state("working", counted("Extracting", progress), { isLive: true });
     default:

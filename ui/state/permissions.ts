@@ -9,7 +9,7 @@ import { useSession } from "@/state/session";
 
 export type Operation = keyof operations;
 const WHO: Record<Permission, string> = {
-  read: "Everybody in the organization",
+  read: "Everyone in the organization",
   write: "Editors, admins and owners",
   admin: "Admins and owners",
   owner: "Owners",

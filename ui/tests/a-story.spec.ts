@@ -79,7 +79,7 @@ test("files are uploaded with a new tag, a bad one fails alone, and the others b
 test("a damaged file says what is wrong with it, and the rest of its page is there", async ({ page }) => {
   await page.goto("/documents/?q=broken");
   await page.getByRole("link", { name: "broken.pdf" }).click();
-  await expect(page.getByText("The page could not be drawn.")).toBeVisible();
+  await expect(page.getByText("The page could not be displayed.")).toBeVisible();
   await expect(page.getByRole("heading", { name: "broken.pdf", level: 1 })).toBeVisible();
   await expect(page.getByText("File is damaged.")).toBeVisible();
 });
@@ -118,7 +118,7 @@ test("one URL restores a comparison, and a missing document is explained", async
   const filter = encodeURIComponent('{"document_name":{"$eq":"pump-manual.md"}}');
   await page.goto(`/search/?kb=${bases[0]?.kb_id}&q=ninety+days+notice&a=hybrid&b=lexical,k=3&f=${filter}`);
   await expect(page.getByRole("region", { name: "Results A" })).toContainText("pump-manual.md");
-  await expect(page.getByRole("button", { name: "Configuration B" })).toContainText("wordstop 3");
+  await expect(page.getByRole("button", { name: "Configuration B" })).toContainText("keywordtop 3");
   await page.getByRole("button", { name: "Ask why it is missing" }).first().click();
   await page.getByLabel("Which document?").fill("service");
   await page.getByRole("button", { name: "service-agreement.pdf" }).click();
@@ -161,11 +161,11 @@ test("a job that was given up is found by its number and replayed from the keybo
 
   await page.goto("/documents/?q=remote");
   await expect(page.getByRole("row", { name: /remote\.txt/ })).toContainText("Indexing failed", { timeout: 60_000 });
-  await expect(page.getByRole("navigation").getByText(/1 dead jobs?/)).toBeVisible({ timeout: 30_000 });
+  await expect(page.getByRole("navigation").getByText(/1 failed jobs?/)).toBeVisible({ timeout: 30_000 });
   await page.keyboard.press("g");
   await page.keyboard.press("o");
   await expect(page.getByRole("heading", { name: "Operations", level: 1 })).toBeFocused();
-  await expect(page.getByRole("row", { name: /remote\.txt in Remote/ })).toContainText("Given up");
+  await expect(page.getByRole("row", { name: /remote\.txt in Remote/ })).toContainText("Failed");
   await expectAccessible(page);
   await page.keyboard.press("j");
   await page.keyboard.press("Enter");
@@ -174,7 +174,7 @@ test("a job that was given up is found by its number and replayed from the keybo
   await expect(page.getByRole("dialog")).toHaveCount(0);
 
   await page.keyboard.press("r");
-  await expect(page.getByText("It waits to run again")).toBeVisible();
+  await expect(page.getByText("Job queued again")).toBeVisible();
   // A good key resumes what failed for its lack, so the replay has to come first.
   await call("PUT", "/llm-providers/openai", { ...provider, api_key: "fake-secret-key-0123456789" });
   await page.goto("/documents/?q=remote");

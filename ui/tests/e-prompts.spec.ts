@@ -84,13 +84,13 @@ test("a prompt with fields is made with the schema builder, and an unsaved one i
   await page.getByRole("option", { name: "openai/fake-chat", exact: true }).click();
   await page.getByRole("radio", { name: "Fields" }).check();
   await page.getByRole("button", { name: "Save the prompt" }).click();
-  await expect(page.getByText("Give the field a name.").first()).toBeVisible();
+  await expect(page.getByText("Enter a field name.").first()).toBeVisible();
   await page.getByLabel("Field name").fill("notice_days");
   await page.getByLabel("Type").selectOption("integer");
   await page.getByLabel("Description for the model").fill("Days before the end");
   await page.getByRole("button", { name: "Add a field", exact: true }).click();
   await page.getByLabel("Field name").nth(1).fill("notice_days");
-  await expect(page.getByText("There is another field “notice_days” beside it.", { exact: true })).toBeVisible();
+  await expect(page.getByText("Another field has the name “notice_days”.", { exact: true })).toBeVisible();
   await page.getByLabel("Field name").nth(1).fill("sources");
   await page.getByRole("checkbox", { name: "List of values" }).nth(1).check();
   await page.getByRole("button", { name: "JSON", exact: true }).click();
@@ -134,7 +134,7 @@ test("a schema that the server refuses is told at its field", async ({ visitor }
       .filter({ has: visitor.getByLabel("Remove name") })
       .getByRole("alert"),
   ).toHaveCount(0);
-  await expect(visitor.getByText("The answer's schema is not valid: look below.")).toBeVisible();
+  await expect(visitor.getByText("The answer schema is not valid. The problems are shown below.")).toBeVisible();
 });
 
 test("it runs on a chosen document, and its steps lead to the page", async ({ page }) => {
@@ -194,7 +194,7 @@ test("a result is corrected, verified and exported, and a re-run says what it re
 
   await script({ say: '{"notice_days": 60, "sources": []}' });
   await runOnTheAgreement(page);
-  await expect(page.getByRole("dialog")).toContainText("1 document has an answer of version 1 already, 1 of them verified");
+  await expect(page.getByRole("dialog")).toContainText("1 document already has an answer from version 1, 1 of them verified");
   await page.getByRole("button", { name: "Run on 1 document" }).click();
   await expect(page.getByRole("row", { name: /agreement-7\.pdf/ }).first()).toContainText("Answered");
   await page.getByRole("link", { name: "Results" }).click();
@@ -244,8 +244,8 @@ test("a changed text is a version to compare with, and the old one is restored",
   await expectAccessible(page);
   await page.getByRole("combobox").first().selectOption("1");
   await page.getByRole("button", { name: "Restore version 1" }).click();
-  await page.getByRole("button", { name: "Save it as version 3" }).click();
-  await expect(page.getByText("Version 1 is back, as version 3")).toBeVisible();
+  await page.getByRole("button", { name: "Restore as version 3" }).click();
+  await expect(page.getByText("Version 1 restored as version 3")).toBeVisible();
   await page.getByRole("link", { name: "Prompt", exact: true }).click();
   await expect(page.getByLabel("Rounds")).toHaveValue("5");
 });
@@ -268,13 +268,13 @@ test("deleting a knowledge base that a prompt searches names the prompt, and tak
   const dialog = page.getByRole("dialog");
   await expect(dialog).toContainText("Attached");
   await dialog.getByLabel(/Type/).fill("Leaving");
-  await dialog.getByRole("button", { name: "Take it off 1 prompt and delete" }).click();
+  await dialog.getByRole("button", { name: "Remove from 1 prompt and delete" }).click();
   await expect(page.getByRole("heading", { name: "Knowledge bases", level: 1 })).toBeVisible();
 
   await page.goto("/tags/?q=leaving");
   await page.getByRole("button", { name: "Delete leaving" }).click();
   await expect(page.getByRole("dialog")).toContainText("Attached");
-  await page.getByRole("button", { name: "Take it off 1 prompt and delete" }).click();
+  await page.getByRole("button", { name: "Remove from 1 prompt and delete" }).click();
   await expect(page.getByText("Tag leaving deleted")).toBeVisible();
   expect(await call("GET", `/prompts/${id}`)).toMatchObject({ version: 3, kb_id: null, tag_ids: [] });
 

@@ -32,7 +32,7 @@ test("a knowledge base is forecast, made, read chunk by chunk, and looked after"
   await page.keyboard.press("Escape");
   const forecast = page.getByRole("region", { name: "Forecast" });
   await page.getByLabel("Chunk size, tokens").fill("32");
-  await expect(forecast).toContainText("The overlap is less than the chunk size");
+  await expect(forecast).toContainText("The overlap must be smaller than the chunk size");
   await page.getByLabel("Overlap, tokens").fill("0");
   await expect(page.getByText("2 documents match")).toBeVisible();
   const asked = { tag_ids: [tag], chunk_size: 32, chunk_overlap: 0 };
@@ -68,10 +68,10 @@ test("a knowledge base is forecast, made, read chunk by chunk, and looked after"
   await page.goto(`/kbs/view/?id=${kbId}&tab=health`);
   await page.getByRole("button", { name: "Dry run" }).click();
   const report = page.getByRole("region", { name: "Report" });
-  await expect(report).toContainText("Nothing wrong");
+  await expect(report).toContainText("No problems found");
   await expect(report).toContainText("Dry run");
   await page.getByRole("button", { name: "Run now" }).click();
   await expect(page.getByRole("region", { name: "Health" }).getByRole("listitem")).toHaveCount(2);
-  await expect(report).toContainText("Nothing wrong");
+  await expect(report).toContainText("No problems found");
   await expectAccessible(page);
 });

@@ -56,11 +56,11 @@ export function PagePane({
     <div ref={frame} className="h-full overflow-auto bg-sunken p-3" tabIndex={0} role="region" aria-label="Page">
       {wanted !== null && !isBoxed && !isLooking && (!isPlaced || !isPdf) && (
         <div className="mx-auto mb-3 max-w-[720px]">
-          <Banner tone="warning">The passage cannot be marked on the page itself; it is marked in the text.</Banner>
+          <Banner tone="warning">The passage cannot be highlighted on the page. It is highlighted in the text.</Banner>
         </div>
       )}
       {failure?.page === page ? (
-        <Banner tone="failed">The page could not be drawn. {failure.reason}</Banner>
+        <Banner tone="failed">The page could not be displayed. {failure.reason}</Banner>
       ) : file === undefined || width === 0 ? (
         <SkeletonBlock lines={8} />
       ) : isPdf ? (

@@ -46,12 +46,14 @@ export function TextPane({ documentId, page, passage }: { documentId: string; pa
 
 function Origin({ source, page }: { source: string; page: number }) {
   if (source === "ocr") {
-    return <p className="mb-3 text-xs text-text-3">Read from an image by OCR: compare with the page before you rely on it.</p>;
+    return (
+      <p className="mb-3 text-xs text-text-3">This text was read from an image (OCR). Check it against the page before you rely on it.</p>
+    );
   }
   if (source === "needs_ocr") {
     return (
       <div className="mb-3">
-        <Banner tone="warning">Page {page} is an image, and no OCR data is installed on the server: its words cannot be found.</Banner>
+        <Banner tone="warning">Page {page} is an image. Its text cannot be found because the server has no OCR language data.</Banner>
       </div>
     );
   }

@@ -36,7 +36,7 @@ export function Account() {
         ) : (
           held && (
             <EmptyState title="You are signed in with an access token">
-              A token belongs to an organization, and has no account. Sign in with your e-mail address to see yours.
+              Access tokens have no account. Sign in with your e-mail address to see yours.
             </EmptyState>
           )
         )}
@@ -96,7 +96,7 @@ function SignOut() {
       <h2 id="sign-out" className="text-lg font-semibold">
         Sign out
       </h2>
-      <p className="text-text-2">If somebody else may be signed in as you, sign out everywhere and change the password.</p>
+      <p className="text-text-2">If someone else may be signed in as you, sign out everywhere and change your password.</p>
       <div className="flex flex-wrap gap-2">
         <Button onClick={() => void session.signOut().catch(failed)}>Sign out here</Button>
         <Button className="text-failed" onClick={() => setAsking(true)}>

@@ -128,7 +128,7 @@ export function Chat() {
         <div className="flex min-h-0 min-w-0 flex-[3] flex-col">
           {threadId === "" && hasNoBases ? (
             <EmptyState
-              title="No knowledge base to ask yet"
+              title="No knowledge base yet"
               action={
                 <May to="create_knowledge_base">
                   <ButtonLink href="/kbs/new/" variant="primary">

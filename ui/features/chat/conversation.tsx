@@ -60,7 +60,7 @@ export function Conversation({
     )
       .then(() => setBroken(null))
       .catch((failure: unknown) =>
-        setBroken({ id: runningId, message: failure instanceof Error ? failure.message : "The answer broke off." }),
+        setBroken({ id: runningId, message: failure instanceof Error ? failure.message : "The answer was interrupted." }),
       )
       .finally(() => {
         if (leaving.signal.aborted) return;
@@ -195,9 +195,9 @@ function saidOf(held: Live, id: string): Live {
 
 /** What a reader is told of an answer that did not come to its end. */
 const ENDINGS: Partial<Record<string, string>> = {
-  length: "The answer was cut: it reached its limit of tokens.",
-  content_filter: "The provider's content filter withheld the answer or its rest. Ask in other words.",
-  empty: "The model answered nothing. Ask again, or choose another model.",
+  length: "The answer was cut off at the token limit.",
+  content_filter: "The provider's content filter withheld all or part of the answer. Rephrase your question.",
+  empty: "The model returned an empty answer. Ask again, or choose another model.",
 };
 
 function Said({ message, live, goOn }: { message: Message; live?: Live; goOn?: { start: () => void; isPending: boolean } }) {
@@ -243,7 +243,7 @@ function Said({ message, live, goOn }: { message: Message; live?: Live; goOn?: {
               [{citation.number}]{" "}
               {citation.is_current === false ? (
                 <span>
-                  {citation.source}, page {citation.page} of an earlier version
+                  {citation.source}, page {citation.page} from an earlier version
                 </span>
               ) : (
                 <Link className="text-link underline" href={placeOf(citation)}>

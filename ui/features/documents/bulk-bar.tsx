@@ -42,7 +42,7 @@ export function BulkBar({
   const oneByOne = { disabled: isTooMany, ...(isTooMany && { title: `Up to ${formatCount(MOST_SELECTED)} at once: narrow the filter` }) };
   const changes: Shortcut[] = [
     { keys: "t", label: "Tags of the selection", group: "List", run: () => setTagsOpen(true) },
-    { keys: "r", label: "Read the selection again", group: "List", run: () => !isTooMany && void bulk.retry() },
+    { keys: "r", label: "Extract the text of the selection again", group: "List", run: () => !isTooMany && void bulk.retry() },
     { keys: "Delete", label: "Delete the selection", group: "List", run: () => !isTooMany && setDeleting(true) },
   ];
   useShortcuts(mayChange ? changes : []);
@@ -81,8 +81,8 @@ export function BulkBar({
             <Button className="max-md:hidden" onClick={() => setDescribing(true)}>
               <PencilLine aria-hidden size={14} /> Metadata…
             </Button>
-            <Button className="max-lg:hidden" onClick={() => void bulk.retry()} title="Read the files again" {...oneByOne}>
-              <RotateCw aria-hidden size={14} /> Read again
+            <Button className="max-lg:hidden" onClick={() => void bulk.retry()} title="Extract the text of the files again" {...oneByOne}>
+              <RotateCw aria-hidden size={14} /> Extract again
             </Button>
           </>
         )}
@@ -111,7 +111,7 @@ export function BulkBar({
       {isDescribing && (
         <MetadataDialog
           title={`Metadata of ${plural(count, "document")}`}
-          description="Sets these values on each of them; their other fields stay. What was there before under these names is replaced."
+          description="Sets these values on each document. Existing values of the same fields are replaced; other fields stay."
           present={NO_METADATA}
           action={`Set on ${plural(count, "document")}`}
           error={null}

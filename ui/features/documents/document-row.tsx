@@ -151,8 +151,8 @@ function StateCell({
           variant="quiet"
           size="small"
           className="shrink-0"
-          title={state.canReplay ? "Index it again" : "Read the file again"}
-          aria-label={state.canReplay ? `Index ${document.document_name} again` : `Read ${document.document_name} again`}
+          title={state.canReplay ? "Index it again" : "Extract the text again"}
+          aria-label={state.canReplay ? `Index ${document.document_name} again` : `Extract ${document.document_name} again`}
           disabled={isBusy}
           onClick={() => void retry()}
         >

@@ -79,7 +79,7 @@ export function FilterBar({
       {url.tags.length > 0 && (
         <Select
           className="w-auto!"
-          aria-label="How tags have to match"
+          aria-label="How tags must match"
           value={url.tagop}
           onChange={(event) => setUrl({ tagop: event.target.value as TagOperator })}
         >
@@ -189,7 +189,7 @@ function AddedFilter({ from, to, onChange }: { from: string; to: string; onChang
             <Input type="date" value={from} {...(to && { max: to })} onChange={(event) => onChange({ from: event.target.value })} />
           </label>
           <label className="flex flex-col gap-1">
-            Until, that day included
+            Until (inclusive)
             <Input type="date" value={to} {...(from && { min: from })} onChange={(event) => onChange({ to: event.target.value })} />
           </label>
         </Popover.Content>

@@ -41,13 +41,13 @@ export function FirstSteps() {
               PDF, Word, Excel, PowerPoint, OpenDocument, e-mail, EPUB, HTML, Markdown, CSV, text, or images of pages.
             </Step>
             <Step isDone={hasTags} title="Give them a tag" action={<ButtonLink href="/tags/">Tags</ButtonLink>}>
-              In the tray that opens, or here beforehand.
+              Choose it in the upload panel, or create it here first.
             </Step>
             <Step isDone={hasBases} title="Create a knowledge base" action={<ButtonLink href="/kbs/new/">Create</ButtonLink>}>
               A knowledge base contains every document that shares its tags.
             </Step>
             <Step isDone={progress.hasSearched} title="Search it" action={<ButtonLink href="/search/">Search</ButtonLink>}>
-              Passages come with file, page and place.
+              Each result shows its document, page and passage.
             </Step>
           </ol>
           <Button variant="quiet" className="self-start" onClick={endFirstSteps}>

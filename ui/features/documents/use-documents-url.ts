@@ -56,10 +56,10 @@ export function useDocumentsUrl() {
 }
 
 export const STATE_LABELS: Record<(typeof STATES)[number], string> = {
-  uploaded: "Waiting to be read",
+  uploaded: "Waiting for extraction",
   extracting: "Extracting",
-  extracted: "Read",
-  failed: "Could not be read",
+  extracted: "Extracted",
+  failed: "Extraction failed",
 };
 export const STATE_CHOICES = STATES;
 

@@ -44,7 +44,9 @@ export function BaseChunks({ base }: { base: KnowledgeBase }) {
           </Select>
         </label>
         {more > 0 && (
-          <span className="text-text-3 max-md:hidden">The latest {OFFERED}; for others, their number of chunks under Documents.</span>
+          <span className="text-text-3 max-md:hidden">
+            The latest {OFFERED} documents. For others, select their number of chunks under Documents.
+          </span>
         )}
       </div>
       <ChunkBrowser

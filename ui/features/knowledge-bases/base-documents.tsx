@@ -167,7 +167,7 @@ function UnfinishedRow({ job }: { job: Schemas["ListedJobResponse"] }) {
             : "queued";
   const words =
     job.state === "dead"
-      ? "Given up"
+      ? "Failed"
       : job.state === "running"
         ? job.progress
           ? `Indexing ${formatCount(job.progress.done)} of ${formatCount(job.progress.total)}`

@@ -27,7 +27,7 @@ export function BaseHealth({ base }: { base: KnowledgeBase }) {
         title: "Not checked yet",
         text: (
           <>
-            All knowledge bases are looked at regularly by themselves; what was found stands in the{" "}
+            All knowledge bases are checked regularly. Problems that were found are listed in the{" "}
             <Link href="/operations/?tab=reports" className="text-link underline">
               reports
             </Link>

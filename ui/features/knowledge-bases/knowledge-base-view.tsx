@@ -138,7 +138,7 @@ function Head({ base }: { base: KnowledgeBase }) {
         <span className="flex items-center gap-3 max-md:basis-full">
           {dead.data && dead.data.total_count > 0 ? (
             <Link href={`/operations/?state=dead&kb=${base.kb_id}`} className="hover:underline">
-              <State tone="failed">{plural(dead.data.total_count, "job")} given up</State>
+              <State tone="failed">{plural(dead.data.total_count, "failed job")}</State>
             </Link>
           ) : (
             <State tone={base.failed_document_count > 0 ? "failed" : left > 0 && state.tone === "ready" ? "working" : state.tone}>

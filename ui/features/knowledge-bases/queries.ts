@@ -41,7 +41,7 @@ export function indexedDocumentsQuery(kbId: string, skip: number, limit: number,
   });
 }
 
-/** What is still to be done for a knowledge base, or was given up. */
+/** Unfinished and failed jobs of a knowledge base. */
 export function baseJobsQuery(kbId: string, state: "available" | "running" | "dead") {
   return queryOptions({
     queryKey: jobKeys.ofKb(kbId, state),
@@ -58,7 +58,7 @@ export function baseJobsQuery(kbId: string, state: "available" | "running" | "de
 
 export type ListedKnowledgeBase = Schemas["ListedKnowledgeBaseResponse"];
 
-/** A knowledge base of the list: jobs that were given up come before everything else. */
+/** The status of a listed knowledge base; failed jobs come first. */
 export function listedState(base: ListedKnowledgeBase): { tone: Tone; label: string; reason: string | null } {
   if (base.given_up_jobs > 0) return { tone: "failed", label: "Needs attention", reason: base.given_up_reason };
   if (base.jobs_waiting_for_provider > 0) {

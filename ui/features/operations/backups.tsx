@@ -42,12 +42,10 @@ export function Backups() {
     <>
       <ScrollArea label="Backups">
         <p className="max-w-[760px] px-4 py-3 text-text-2">
-          An operator makes one beside the running system, with <code className="font-mono text-xs">analytiq backup --to FILE</code>, checks
-          it with <code className="font-mono text-xs">analytiq backup --check FILE</code>, and brings it back with{" "}
-          <code className="font-mono text-xs">analytiq restore FILE</code>. The archive lies where the operator put it.
+          The operator of this server creates, checks and restores backups, and keeps the archives.
         </p>
         {data?.total_count === 0 ? (
-          <EmptyState title="No backups yet">Those that are made from now on are listed here, and why one failed.</EmptyState>
+          <EmptyState title="No backups yet">Backups and restores are listed here, with the reason if one fails.</EmptyState>
         ) : (
           <DataTable
             caption="Backups and restores"
@@ -57,7 +55,7 @@ export function Backups() {
                 <th className="w-[130px] pl-4! max-md:w-[104px]">When</th>
                 <th className="w-[120px] max-md:w-[76px]">What</th>
                 <th className="w-[130px] max-md:w-[110px]">Result</th>
-                <th data-column="name">In it</th>
+                <th data-column="name">Contents</th>
                 <th className="number w-[100px] max-md:hidden">Size</th>
                 <th className="w-[150px] @max-[830px]:hidden">SHA-256</th>
               </>
@@ -87,7 +85,10 @@ export function Backups() {
 
 function BackupRow({ backup }: { backup: Backup }) {
   const { tone, words } = OUTCOMES[backup.outcome];
-  const reason = backup.outcome === "interrupted" ? "Its process was killed. It left no archive: make another." : backup.error_detail;
+  const reason =
+    backup.outcome === "interrupted"
+      ? "The process was stopped before it finished, and left no archive. Ask the operator for another backup."
+      : backup.error_detail;
   return (
     <tr>
       <td className="pl-4! text-text-2">

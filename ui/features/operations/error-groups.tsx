@@ -7,7 +7,7 @@ import { formatCount } from "@/lib/format";
 
 import { type JobFilter, jobErrorsQuery } from "./queries";
 
-/** What made jobs be given up, over all of them: an error that is repeated is one line. */
+/** The errors of all failed jobs: a repeated error is one line. */
 export function ErrorGroups({ filter, onOnly }: { filter: JobFilter; onOnly: (code: string) => void }) {
   const { data } = useQuery(jobErrorsQuery(filter));
   const groups = data?.errors ?? [];

@@ -47,7 +47,7 @@ export function JobDialog({
   return (
     <Dialog open onOpenChange={(isOpen) => !isOpen && onClose()} title={job ? KIND_WORDS[job.kind] : "Job"} wide footer={footer}>
       {isNotFound(error) ? (
-        <EmptyState title="Job finished">A job that is done is not kept; the document’s history has it.</EmptyState>
+        <EmptyState title="Job finished">Finished jobs are listed in the history of their document.</EmptyState>
       ) : error ? (
         <ErrorState error={error} retry={() => void refetch()} />
       ) : !job ? (
@@ -66,7 +66,7 @@ export function JobDialog({
             <dd>
               {job.attempt} of {job.max_attempts}
             </dd>
-            <dt className="text-text-2">Wanted</dt>
+            <dt className="text-text-2">Requested</dt>
             <dd>
               <Time at={job.created_at} />
             </dd>

@@ -17,7 +17,7 @@ import { useNow } from "@/state/now";
 import type { Job, ListedJob } from "./queries";
 
 export function jobTone(job: Job): { tone: Tone; words: string } {
-  if (job.state === "dead") return { tone: "failed", words: "Given up" };
+  if (job.state === "dead") return { tone: "failed", words: "Failed" };
   if (job.is_cancel_wanted) return { tone: "working", words: "Being cancelled" };
   if (job.state === "running") {
     const { progress } = job;

@@ -40,7 +40,7 @@ import { QueueDepth } from "./queue-depth";
 
 const PAGE = 50;
 const STATES = ["dead", "running", "available"] as const satisfies readonly JobState[];
-const STATE_WORDS: Record<JobState, string> = { dead: "Given up", running: "Running", available: "Waiting" };
+const STATE_WORDS: Record<JobState, string> = { dead: "Failed", running: "Running", available: "Waiting" };
 const idOf = (job: Job) => job.job_id;
 const KINDS = Object.keys(KIND_WORDS) as JobKind[];
 
@@ -85,8 +85,8 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
     }
     await renew();
   };
-  const replay = (job: Job) => act("It is not replayed", "It waits to run again", () => replayJob(job.job_id));
-  const cancel = (job: Job) => act("It is not cancelled", "Cancelled; it can be replayed", () => cancelJob(job.job_id));
+  const replay = (job: Job) => act("The job was not replayed", "Job queued again", () => replayJob(job.job_id));
+  const cancel = (job: Job) => act("The job was not cancelled", "Job cancelled. You can replay it.", () => cancelJob(job.job_id));
   const replayAll = useMutation({
     mutationFn: () => replayMatching(filter),
     onSuccess: ({ replayed }) => toast(`${plural(replayed, "job")} queued again`),
@@ -96,7 +96,9 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
   const cancelAll = useMutation({
     mutationFn: () => cancelMatching(filter),
     onSuccess: ({ cancelled, stopping }) =>
-      toast(`${plural(cancelled, "job")} given up${stopping > 0 ? `, ${formatCount(stopping)} being stopped` : ""}; they can be replayed`),
+      toast(
+        `${plural(cancelled, "job")} cancelled${stopping > 0 ? `, ${formatCount(stopping)} still stopping` : ""}. You can replay them.`,
+      ),
     onError: (failure) => tellFailure("No jobs were cancelled", failure),
     onSettled: renew,
   });
@@ -151,7 +153,7 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
             value={url.kind ?? ""}
             onChange={(event) => void setUrl({ kind: KINDS.find((kind) => kind === event.target.value) ?? null, page: 1 })}
           >
-            <option value="">Every kind</option>
+            <option value="">All kinds</option>
             {KINDS.map((kind) => (
               <option key={kind} value={kind}>
                 {KIND_WORDS[kind]}
@@ -178,7 +180,7 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
         {held !== null && (held.newCount > 0 || (jobs.length > 0 && jobs.every(isGone))) && (
           <div className="flex justify-center border-b border-line bg-working-bg">
             <Button variant="quiet" className="text-working" onClick={() => void renew()}>
-              {held.newCount > 0 ? `${formatCount(held.newCount)} new` : "All of these are done"}
+              {held.newCount > 0 ? `${formatCount(held.newCount)} new` : "All of these jobs are done"}
             </Button>
           </div>
         )}
@@ -187,14 +189,14 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
         ) : counts.isPending && !hasFilter ? null : data?.total_count === 0 && jobs.length === 0 ? (
           hasFilter ? (
             <EmptyState
-              title={url.state === "dead" ? "Nothing was given up" : "No job matches"}
+              title={url.state === "dead" ? "No failed jobs" : "No job matches"}
               action={
                 <Button onClick={() => void setUrl({ state: null, kind: null, kb: null, error: null, page: 1 })}>Show all jobs</Button>
               }
             />
           ) : (
             <EmptyState title="No waiting or failed jobs">
-              Jobs appear here while files are read and indexed. What was done is in the history of each document.
+              Jobs appear here while files are extracted and indexed. Finished jobs are in the history of each document.
             </EmptyState>
           )
         ) : (
@@ -226,8 +228,7 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
         action={unfinishedShown === 1 ? "Cancel the job" : "Cancel the jobs"}
         onConfirm={() => cancelAll.mutate()}
       >
-        They are given up, and can be replayed. Files that were still to be read show as failed until then. Jobs that delete run to their
-        end.
+        You can replay cancelled jobs. Until then, files that were not extracted yet show as failed. Deletions run to their end.
       </ConfirmDialog>
       {url.peek && <JobDialog jobId={url.peek} onClose={() => void setUrl({ peek: null })} onReplay={replay} onCancel={cancel} />}
     </>

@@ -123,7 +123,7 @@ export function jobCountsQuery() {
   });
 }
 
-/** All dead jobs that fit, by error: the same error repeated is one line with its number. */
+/** The failed jobs of a filter by error, with their number. */
 export function jobErrorsQuery({ kinds, kbId }: Pick<JobFilter, "kinds" | "kbId">) {
   return queryOptions({
     queryKey: jobKeys.errors(kinds, kbId),

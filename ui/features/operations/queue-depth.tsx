@@ -8,7 +8,7 @@ import { type JobKind, KIND_WORDS } from "@/lib/job-words";
 
 import { jobCountsQuery } from "./queries";
 
-/** How much of each kind waits, runs, or was given up; each number opens its rows. */
+/** The waiting, running and failed jobs of each kind; each number opens its rows. */
 export function QueueDepth({ onOpen }: { onOpen: (kind: JobKind, state: "available" | "running" | "dead") => void }) {
   const { data } = useQuery(jobCountsQuery());
   if (!data || data.kinds.length === 0) return null;
@@ -26,7 +26,7 @@ export function QueueDepth({ onOpen }: { onOpen: (kind: JobKind, state: "availab
             </th>
             <th className="number w-[90px]">Waiting</th>
             <th className="number w-[90px]">Running</th>
-            <th className="number w-[90px]">Given up</th>
+            <th className="number w-[90px]">Failed</th>
           </>
         }
       >
@@ -35,7 +35,7 @@ export function QueueDepth({ onOpen }: { onOpen: (kind: JobKind, state: "availab
             <td className="pl-4!">{KIND_WORDS[kind]}</td>
             <Depth count={waiting} heading="Waiting" label={`${KIND_WORDS[kind]}: waiting`} onOpen={() => onOpen(kind, "available")} />
             <Depth count={running} heading="Running" label={`${KIND_WORDS[kind]}: running`} onOpen={() => onOpen(kind, "running")} />
-            <Depth count={dead} heading="Given up" label={`${KIND_WORDS[kind]}: given up`} isBad onOpen={() => onOpen(kind, "dead")} />
+            <Depth count={dead} heading="Failed" label={`${KIND_WORDS[kind]}: failed`} isBad onOpen={() => onOpen(kind, "dead")} />
           </tr>
         ))}
       </DataTable>

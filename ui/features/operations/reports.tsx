@@ -33,8 +33,7 @@ export function Reports() {
           title: "No reports yet",
           text: (
             <>
-              Checks run regularly and are listed here when they find a problem
-              <May to="create_reconcile_run">; a dry run tells now</May>.
+              Regular checks are listed here when they find a problem.<May to="create_reconcile_run"> To check now, start a dry run.</May>
             </>
           ),
         }}

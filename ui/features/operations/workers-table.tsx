@@ -22,7 +22,7 @@ export function WorkersTable() {
       ) : !data ? (
         <SkeletonBlock lines={4} />
       ) : data.workers.length === 0 ? (
-        <EmptyState title="No workers running">Jobs wait until one is: an operator starts it with “python -m workers”.</EmptyState>
+        <EmptyState title="No workers running">Jobs wait until the operator of this server starts a worker.</EmptyState>
       ) : (
         <DataTable
           caption="Workers"
@@ -36,7 +36,7 @@ export function WorkersTable() {
               <th className="w-[130px] @max-[1000px]:hidden">Since</th>
               <th className="w-[120px] max-md:w-[92px]">Last seen</th>
               <th className="number w-[110px] max-md:hidden">Jobs at once</th>
-              <th className="w-[30%]">Runs for you</th>
+              <th className="w-[30%]">Your jobs</th>
             </>
           }
         >
@@ -62,7 +62,7 @@ export function WorkersTable() {
               <td className="number max-md:hidden">{formatCount(worker.slots)}</td>
               <td>
                 {worker.jobs.length === 0 ? (
-                  <span className="text-text-3">Nothing now</span>
+                  <span className="text-text-3">Idle</span>
                 ) : (
                   <>
                     {worker.jobs.map((job) => (

@@ -60,14 +60,14 @@ describe("the fields of a schema", () => {
   });
 
   test.each([
-    [{ type: "array" }, "no object"],
+    [{ type: "array" }, "not an object"],
     [{ type: "object", $defs: {} }, "$defs"],
     [{ type: "object", properties: { a: { $ref: "#" } } }, "$ref"],
     [{ type: "object", properties: { a: { type: ["string", "number"] } } }, "several types"],
     [{ type: "object", properties: { a: {} } }, "several types, or of none"],
     [{ type: "object", properties: { a: { type: "array" } } }, "items"],
     [{ type: "object", properties: { a: { type: "array", items: { type: "array" } } } }, "array"],
-    [{ type: "object", properties: { a: { type: "string", enum: [1] } } }, "not all texts"],
+    [{ type: "object", properties: { a: { type: "string", enum: [1] } } }, "not all text"],
     [{ type: "object", required: ["b"] }, "not described"],
     [{ type: "object", properties: { a: { type: "string", description: 3 } } }, "description"],
   ] as [JsonObject, string][])("a schema that the form cannot show says why: %j", (schema, words) => {

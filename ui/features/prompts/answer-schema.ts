@@ -70,14 +70,14 @@ export function readSchema(schema: JsonObject): { group: SchemaGroup } | { reaso
 
 function readGroup(schema: JsonObject): SchemaGroup {
   const { type, properties, required, ...rest } = schema;
-  if (type !== "object") throw new NotShown('an answer that is no object (“"type": "object"” is missing)');
+  if (type !== "object") throw new NotShown('an answer that is not an object (“"type": "object"” is missing)');
   refuseUnshown(rest);
-  if (properties !== undefined && !isObject(properties)) throw new NotShown("“properties” that are no object");
-  if (required !== undefined && !isTexts(required)) throw new NotShown("“required” that is no list of names");
+  if (properties !== undefined && !isObject(properties)) throw new NotShown("“properties” that are not an object");
+  if (required !== undefined && !isTexts(required)) throw new NotShown("“required” that is not a list of names");
   const names = Object.keys(properties ?? {});
   if (required?.some((name) => !names.includes(name))) throw new NotShown("a required field that is not described");
   const fields = Object.entries(properties ?? {}).map(([name, part]) => {
-    if (!isObject(part)) throw new NotShown(`a field “${name}” that is no object`);
+    if (!isObject(part)) throw new NotShown(`a field “${name}” that is not an object`);
     return { ...readField(part), name, isRequired: required?.includes(name) ?? false };
   });
   return { fields, rest };
@@ -121,7 +121,7 @@ function readField(schema: JsonObject): SchemaField {
 
 function readText(description: Json | undefined): string {
   if (description === undefined) return "";
-  if (typeof description !== "string") throw new NotShown("a description that is no text");
+  if (typeof description !== "string") throw new NotShown("a description that is not text");
   return description;
 }
 
@@ -156,7 +156,7 @@ function readString(schema: JsonObject, mayBeNull: boolean): Pick<Value, "kind" 
   if (choices !== undefined) {
     const isWhole = Array.isArray(choices) && (!mayBeNull || choices.at(-1) === null);
     const texts = Array.isArray(choices) && mayBeNull ? choices.slice(0, -1) : choices;
-    if (!isWhole || !isTexts(texts)) throw new NotShown("choices that are not all texts");
+    if (!isWhole || !isTexts(texts)) throw new NotShown("choices that are not all text");
     return { kind: "choice", choices: texts, rest: format === undefined ? rest : { ...rest, format } };
   }
   if (format === "date") return { kind: "date", choices: [], rest };
@@ -204,12 +204,12 @@ export function problemsOf(group: SchemaGroup): Map<number, string> {
   const seen = new Set<string>();
   for (const field of group.fields) {
     const name = field.name.trim();
-    if (name === "") problems.set(field.key, "Give the field a name.");
-    else if (seen.has(name)) problems.set(field.key, `There is another field “${name}” beside it.`);
+    if (name === "") problems.set(field.key, "Enter a field name.");
+    else if (seen.has(name)) problems.set(field.key, `Another field has the name “${name}”.`);
     else if (name === "__proto__") problems.set(field.key, "A field cannot have this name.");
-    else if (field.kind === "choice" && field.choices.length === 0) problems.set(field.key, "Name at least one choice.");
+    else if (field.kind === "choice" && field.choices.length === 0) problems.set(field.key, "Enter at least one choice.");
     else if (field.kind === "choice" && new Set(field.choices).size < field.choices.length)
-      problems.set(field.key, "A choice is named twice.");
+      problems.set(field.key, "Each choice must be different.");
     else if (field.kind === "group" && (field.group?.fields.length ?? 0) === 0)
       problems.set(field.key, "A group needs at least one field.");
     seen.add(name);

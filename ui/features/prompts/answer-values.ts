@@ -76,7 +76,7 @@ export function read(text: string, input: Input, isAbsent: boolean): { value: Js
       try {
         return { value: JSON.parse(text) as Json };
       } catch {
-        return { problem: 'This is not JSON. A text has quotes: "like this"; nothing is null.' };
+        return { problem: 'This is not valid JSON. Put text in quotes, "like this"; for no value, enter null.' };
       }
   }
 }

@@ -102,7 +102,7 @@ export function DocumentChooser({
           <ErrorState error={error} retry={() => void refetch()} />
         ) : data?.total_count === 0 ? (
           <p className="px-3 py-6 text-center text-text-2">
-            {search === "" && tagIds.length === 0 ? "No document has been read yet. Upload some under Documents." : "Nothing matches."}
+            {search === "" && tagIds.length === 0 ? "No documents with text yet. Upload some under Documents." : "No documents match."}
           </p>
         ) : (
           <ul aria-label="Documents" tabIndex={0} className="h-[240px] overflow-y-auto">

@@ -114,11 +114,11 @@ function settingsOf(version: PromptVersion, tagName: Names, kbName: Names): Map<
     ["Tags", tags === "" ? "none" : tags],
     ["Knowledge base", version.kb_id === null ? "none" : kbName(version.kb_id)],
     ["Search filter", version.metadata_filter === null ? "none" : JSON.stringify(version.metadata_filter)],
-    ["Temperature", optional(version.temperature, "the model's own")],
-    ["Tokens of an answer", optional(version.max_tokens, "the model's own limit")],
+    ["Temperature", optional(version.temperature, "the model's default")],
+    ["Tokens per answer", optional(version.max_tokens, "the model's limit")],
     ["Rounds", String(version.max_iterations)],
-    ["Token budget of a run", optional(version.token_budget, "none")],
-    ["SPU budget of a run", optional(version.spu_budget, "none")],
+    ["Token budget per run", optional(version.token_budget, "none")],
+    ["SPU budget per run", optional(version.spu_budget, "none")],
   ]);
 }
 

@@ -68,7 +68,7 @@ export function ModelPicker({
       {known && (
         <span className="text-text-3">
           {priceWords(known)}
-          {known.supports_structured_output === false && " · it is told the fields in words; the answer is checked here all the same"}
+          {known.supports_structured_output === false && " · gets the fields as instructions; its answers are still checked"}
         </span>
       )}
       <FieldError error={error} field="model" />
@@ -77,8 +77,8 @@ export function ModelPicker({
 }
 
 function priceWords({ input_usd_per_million_tokens: asked, output_usd_per_million_tokens: answered }: Model): string {
-  if (asked === null || answered === null) return "Its price is not known";
-  return `US$${DOLLARS.format(asked)} asked, US$${DOLLARS.format(answered)} answered, a million tokens`;
+  if (asked === null || answered === null) return "Price unknown";
+  return `US$${DOLLARS.format(asked)} input, US$${DOLLARS.format(answered)} output per million tokens`;
 }
 
 function ModelList({ model, onChoose }: { model: string | null; onChoose: (model: string | null) => void }) {
@@ -112,14 +112,14 @@ function ModelList({ model, onChoose }: { model: string | null; onChoose: (model
             <span className="min-w-0 flex-1 truncate" title={item.model}>
               {item.model}
             </span>
-            {item.supports_tools === false && <span className="shrink-0 text-xs text-text-3">no search</span>}
+            {item.supports_tools === false && <span className="shrink-0 text-xs text-text-3">cannot search</span>}
           </Command.Item>
         ))}
-        {isPending && <div className="px-2 py-2 text-text-2">Asking for the models…</div>}
+        {isPending && <div className="px-2 py-2 text-text-2">Loading models…</div>}
         {error && !data && <div className="px-2 py-2 text-failed">{error.message}</div>}
         {data && !isAwaited && models.length === 0 && (
           <div className="px-2 py-2 text-text-2">
-            {wanted === "" ? "No provider of chat models has a key yet." : `No model with a key is called “${wanted}”.`}
+            {wanted === "" ? "No provider has a key yet." : `No available model matches “${wanted}”.`}
           </div>
         )}
         {data && !isAwaited && data.total_count > models.length && (
@@ -133,8 +133,7 @@ function ModelList({ model, onChoose }: { model: string | null; onChoose: (model
           </span>
         ))}
         <span>
-          {configured.length > 0 ? `Only models of ${configured.join(", ")} can be used: ` : "No model can be used yet: "}
-          others need a key under{" "}
+          {configured.length > 0 ? `These are the models of ${configured.join(", ")}. Others` : "Models"} need a key under{" "}
           <Link href="/settings/providers/" className="text-link underline">
             Settings, Providers
           </Link>

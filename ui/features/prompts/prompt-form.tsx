@@ -77,7 +77,9 @@ export function PromptForm({
       }}
     >
       {general && !isSchemaError && <Banner tone="failed">{general} Your entries are still here.</Banner>}
-      {isSchemaError && <Banner tone="failed">The answer&apos;s schema is not valid: look below. Your entries are still here.</Banner>}
+      {isSchemaError && (
+        <Banner tone="failed">The answer schema is not valid. The problems are shown below. Your entries are still here.</Banner>
+      )}
       <Field label="Name" error={error} field="name">
         <Input required maxLength={200} value={draft.name} onChange={(event) => change({ name: event.target.value })} />
       </Field>
@@ -135,7 +137,7 @@ function Tags({ tagIds, onChange, error }: { tagIds: readonly string[]; onChange
                 <Button
                   variant="quiet"
                   size="small"
-                  aria-label={`Take out ${tag.name}`}
+                  aria-label={`Remove tag ${tag.name}`}
                   onClick={() => onChange(tagIds.filter((other) => other !== id))}
                 >
                   <X aria-hidden size={12} />
@@ -241,7 +243,7 @@ function Limits({ draft, change, error }: Part) {
           onChange={(event) => change({ temperature: event.target.value })}
         />
       </Field>
-      <Field label="Token budget of a run" error={error} field="token_budget" hint="Input and output together. Leave empty for no limit.">
+      <Field label="Token budget per run" error={error} field="token_budget" hint="Input and output together. Leave empty for no limit.">
         <Input
           type="number"
           min={100}
@@ -250,7 +252,7 @@ function Limits({ draft, change, error }: Part) {
           onChange={(event) => change({ tokenBudget: event.target.value })}
         />
       </Field>
-      <Field label="SPU budget of a run" error={error} field="spu_budget" hint="For searches. Leave empty for no limit.">
+      <Field label="SPU budget per run" error={error} field="spu_budget" hint="For searches. Leave empty for no limit.">
         <Input
           type="number"
           min={0}
@@ -259,7 +261,7 @@ function Limits({ draft, change, error }: Part) {
           onChange={(event) => change({ spuBudget: event.target.value })}
         />
       </Field>
-      <Field label="Tokens of an answer" error={error} field="max_tokens" hint="Leave empty for the model's limit.">
+      <Field label="Tokens per answer" error={error} field="max_tokens" hint="Leave empty for the model's limit.">
         <Input
           type="number"
           min={1}

@@ -143,11 +143,11 @@ function Affected({ prompt }: { prompt: Prompt }) {
     <span>
       {plural(prompt.version, "version")}
       {runs && `, ${plural(runs.total_count, "run")}`}
-      {results && ` and the results of every version go with it; its latest has ${formatCount(results.total_count)}`}
+      {results && ` and the results of every version are deleted too; the latest version has ${plural(results.total_count, "result")}`}
       {verified && `, ${formatCount(verified.total_count)} of them verified`}.
       {unfinished &&
         unfinished.total_count > 0 &&
-        ` ${plural(unfinished.total_count, "run")} under way ${unfinished.total_count === 1 ? "is" : "are"} stopped.`}{" "}
+        ` ${plural(unfinished.total_count, "unfinished run")} ${unfinished.total_count === 1 ? "is" : "are"} stopped.`}{" "}
       The documents stay. This cannot be undone.
     </span>
   );

@@ -87,14 +87,12 @@ export function RunDialog({ prompt, onClose }: { prompt: Prompt; onClose: () => 
         {on === "text" ? (
           <Field label="Text">
             <Textarea rows={10} maxLength={1_000_000} value={text} onChange={(event) => setText(event.target.value)} />
-            <span className="text-text-3">To try the prompt: the answer is in the run, and is no result.</span>
+            <span className="text-text-3">Test run. The answer is saved with the run, not as a result.</span>
           </Field>
         ) : (
           <>
             <DocumentChooser chosen={chosen} onChange={setChosen} />
-            {chosen.size > MOST_DOCUMENTS && (
-              <span className="text-failed">At most {formatCount(MOST_DOCUMENTS)} documents are run at once.</span>
-            )}
+            {chosen.size > MOST_DOCUMENTS && <span className="text-failed">Choose at most {formatCount(MOST_DOCUMENTS)} documents.</span>}
             <Replaced promptId={prompt.prompt_id} version={version} chosen={chosen} />
           </>
         )}
@@ -103,7 +101,7 @@ export function RunDialog({ prompt, onClose }: { prompt: Prompt; onClose: () => 
             {run.error.message}
           </span>
         )}
-        <span className="text-text-3">It is paid in tokens of the model, and in SPUs of its searches.</span>
+        <span className="text-text-3">Runs cost model tokens, and SPUs for searches.</span>
       </div>
     </Dialog>
   );
@@ -118,10 +116,10 @@ function Replaced({ promptId, version, chosen }: { promptId: string; version: nu
   const verified = results.filter((result) => result.is_verified).length;
   return (
     <p role="status" className={kept.length > 0 ? "text-warn" : "text-text-2"}>
-      {plural(results.length, "document has", "documents have")} an answer of version {version} already
-      {verified > 0 && `, ${formatCount(verified)} of them verified`}. It counts until the new run has succeeded, and is replaced then
-      {kept.length > 0 && "; what a person edited or verified is kept under earlier answers, and the new one is not verified"}.
-      {data && data.size >= MOST_COMPARED && ` Looked at: the first ${formatCount(MOST_COMPARED)} results.`}
+      {plural(results.length, "document already has", "documents already have")} an answer from version {version}
+      {verified > 0 && `, ${formatCount(verified)} of them verified`}. A successful run replaces it
+      {kept.length > 0 && ". Edited and verified answers are kept under earlier answers; the new answer is not verified"}.
+      {data && data.size >= MOST_COMPARED && ` Only the first ${formatCount(MOST_COMPARED)} results were checked.`}
     </p>
   );
 }

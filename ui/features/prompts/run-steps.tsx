@@ -16,10 +16,10 @@ export function RunSteps({ run, passages }: { run: RunDetail; passages: Readonly
       {run.steps.length === 0 ? (
         <p className="text-text-2">
           {run.status === "queued"
-            ? "It waits for a worker."
+            ? "Waiting for a worker."
             : run.status === "running"
-              ? "The model is being asked."
-              : "It ended before the model was asked."}
+              ? "Waiting for the model."
+              : "The run ended before the model was called."}
         </p>
       ) : (
         <ol className="flex flex-col gap-3">
@@ -66,16 +66,16 @@ function ModelStep({ step, passages }: { step: RunStep; passages: ReadonlyMap<nu
   return (
     <>
       <Head title={title}>
-        {formatCount(step.prompt_tokens)} tokens asked, {formatCount(step.completion_tokens)} answered
+        {formatCount(step.prompt_tokens)} input tokens, {formatCount(step.completion_tokens)} output tokens
         {step.cost_usd !== null && ` · US$${step.cost_usd.toFixed(4)}`} · {formatMilliseconds(step.milliseconds)}
       </Head>
-      {step.is_forced && <p className="text-text-2">It was to answer now, and was offered no search.</p>}
+      {step.is_forced && <p className="text-text-2">Final round: the model had to answer without searching.</p>}
       {step.text && (
         <p className="break-words whitespace-pre-wrap">
           <Cited text={step.text} passages={passages} />
         </p>
       )}
-      {step.finish_reason === "length" && <p className="text-warn">The answer was cut: it reached the limit of its tokens.</p>}
+      {step.finish_reason === "length" && <p className="text-warn">The answer was cut off at the token limit.</p>}
     </>
   );
 }
@@ -83,7 +83,7 @@ function ModelStep({ step, passages }: { step: RunStep; passages: ReadonlyMap<nu
 function ToolStep({ step, written }: { step: RunStep; written: string | undefined }) {
   const title =
     step.error !== null
-      ? `${step.tool_name ?? "A tool"} did nothing`
+      ? `${step.tool_name ?? "A tool"} failed`
       : `${step.tool_name ?? "A tool"} found ${plural(step.passages.length, "passage")}`;
   return (
     <>
@@ -139,7 +139,7 @@ function Passage({ passage }: { passage: RunPassage }) {
       </Link>{" "}
       <span className="text-text-3 tabular-nums">relevance {formatScore(passage.relevance)}</span>
       <details>
-        <summary className="text-text-2">What it says</summary>
+        <summary className="text-text-2">Show the passage</summary>
         <p className="mt-1 break-words whitespace-pre-wrap text-text-2">{passage.content}</p>
       </details>
     </li>

@@ -82,7 +82,7 @@ function Shown({ run, parent }: { run: RunDetail; parent: { href: string; label:
             </Banner>
           ))}
           {run.has_erased_passages && (
-            <Banner tone="warning">Passages of documents that were deleted since are gone from the steps.</Banner>
+            <Banner tone="warning">Some passages are missing from the steps because their documents were deleted.</Banner>
           )}
           <Facts run={run} />
           {run.answer !== null && run.answer !== undefined && (
@@ -103,7 +103,7 @@ function Shown({ run, parent }: { run: RunDetail; parent: { href: string; label:
           )}
           {run.input_text !== null && (
             <details>
-              <summary className="font-semibold">The text that it was run on</summary>
+              <summary className="font-semibold">Input text</summary>
               <p className="mt-2 rounded-lg border border-line bg-surface p-3 break-words whitespace-pre-wrap">{run.input_text}</p>
             </details>
           )}
@@ -143,15 +143,15 @@ function Facts({ run }: { run: RunDetail }) {
     ["Model", run.model ?? "not chosen yet"],
     [
       "Tokens",
-      `${formatCount(usage.prompt_tokens)} asked, ${formatCount(usage.completion_tokens)} answered, in ${plural(usage.model_calls, "call")}`,
+      `${formatCount(usage.prompt_tokens)} input, ${formatCount(usage.completion_tokens)} output, in ${plural(usage.model_calls, "call")}`,
     ],
     ["Cost", costWords(usage)],
     ["SPUs", `${formatCount(usage.spus)} for ${plural(usage.searches, "search", "searches")}`],
     [
-      "Asked for",
+      "Requested",
       <span key="t">
         <Time at={run.created_at} />
-        {run.is_automatic ? ", by itself: the document has one of its tags" : ""}
+        {run.is_automatic ? ", automatically: the document has one of the prompt's tags" : ""}
       </span>,
     ],
     ["Took", formatMilliseconds(took)],
@@ -191,7 +191,7 @@ function RunAgain({ run }: { run: RunDetail }) {
     onError: (failure) => tellFailure("The prompt was not run again", failure),
   });
   return (
-    <Button disabled={again.isPending} onClick={() => again.mutate()} title={`Version ${run.version}, on the same`}>
+    <Button disabled={again.isPending} onClick={() => again.mutate()} title={`Runs version ${run.version} again`}>
       <RotateCw aria-hidden size={14} /> Run again
     </Button>
   );

@@ -110,7 +110,7 @@ function RunTable({ runs, mayChange }: { runs: readonly Run[] | undefined; mayCh
           <th className="number w-[130px] @max-[780px]:hidden">Cost</th>
           <th className="number w-[64px] max-md:hidden">SPUs</th>
           <th className="number w-[88px] @max-[868px]:hidden">Took</th>
-          <th className="w-[110px] max-md:hidden">Asked for</th>
+          <th className="w-[110px] max-md:hidden">Requested</th>
           <th className="w-[96px]">
             <span className="sr-only">Actions</span>
           </th>

@@ -169,7 +169,7 @@ function Carried({ field }: { field: SchemaField }) {
   const keywords = [...Object.keys(field.rest), ...Object.keys(field.listRest)];
   return keywords.length === 0 ? null : (
     <span className="text-text-3">
-      Also says <span className="font-mono break-words">{keywords.join(", ")}</span>, which is changed as JSON.
+      Also sets <span className="font-mono break-words">{keywords.join(", ")}</span>. Edit it as JSON.
     </span>
   );
 }

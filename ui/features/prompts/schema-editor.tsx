@@ -41,7 +41,7 @@ export function SchemaEditor({
   schema: JsonObject | null;
   onChange: (edited: EditedSchema) => void;
   error: unknown;
-  /** Whether problems are told: not before somebody wants to save. */
+  /** Problems of untouched fields are shown after the first attempt to save. */
   isTold: boolean;
 }) {
   const [view, setView] = useState<View>(() => (schema !== null && "reason" in readSchema(schema) ? "json" : "fields"));
@@ -167,7 +167,7 @@ function reportsOf(error: unknown): readonly { field: string; reason: string }[]
 function problemOf(group: SchemaGroup, field: SchemaField, error: unknown, isTold: boolean): string | null {
   const places = placesOf(group, PLACE);
   const reported = reportsOf(error).find((report) => fieldAt(places, report.field) === field.key);
-  if (reported) return `It ${reported.reason}`;
+  if (reported) return reported.reason;
   const own = problemsOf(group).get(field.key) ?? null;
   // A name that is not typed yet is no news; two of a name are.
   return own !== null && (isTold || field.name !== "") ? own : null;
@@ -179,7 +179,7 @@ function SchemaErrors({ error, group }: { error: unknown; group: SchemaGroup | n
   const others = reportsOf(error).filter(({ field }) => fieldAt(places, field) === null);
   return others.map(({ field, reason }) => (
     <span key={field} role="alert" className="text-failed">
-      <span className="font-mono break-words">{field}</span> {reason}
+      <span className="font-mono break-words">{field}</span>: {reason}
     </span>
   ));
 }

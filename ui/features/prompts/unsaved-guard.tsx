@@ -38,7 +38,7 @@ export function UnsavedGuard({ isDirty }: { isDirty: boolean }) {
       action="Leave without saving"
       onConfirm={() => wanted !== null && router.push(wanted)}
     >
-      What you changed in this prompt is not saved yet.
+      Your changes to this prompt are not saved.
     </ConfirmDialog>
   );
 }

@@ -109,7 +109,7 @@ function Whole({ version }: { version: PromptVersion }) {
           <pre className="rounded-lg border border-line bg-surface p-3 font-mono text-xs break-words whitespace-pre-wrap">{schema}</pre>
         )}
       </Part>
-      <p className="text-text-2">There is no other version to compare it with yet: each save makes one.</p>
+      <p className="text-text-2">There is no other version to compare with yet. Each save adds one.</p>
     </>
   );
 }
@@ -233,8 +233,8 @@ function Restore({ prompt, version }: { prompt: Prompt; version: PromptVersion }
     onSuccess: async (saved) => {
       toast(
         saved.version === prompt.version
-          ? `Version ${prompt.version} says the same already`
-          : `Version ${version.version} is back, as version ${saved.version}`,
+          ? `Version ${prompt.version} is already the same`
+          : `Version ${version.version} restored as version ${saved.version}`,
       );
       client.setQueryData(promptKeys.one(prompt.prompt_id), saved);
       await client.invalidateQueries({ queryKey: promptKeys.all });
@@ -251,11 +251,11 @@ function Restore({ prompt, version }: { prompt: Prompt; version: PromptVersion }
         open={isAsking}
         onOpenChange={setAsking}
         title={`Restore version ${version.version}?`}
-        action={`Save it as version ${prompt.version + 1}`}
+        action={`Restore as version ${prompt.version + 1}`}
         onConfirm={() => restore.mutate()}
       >
-        It is saved again as version {prompt.version + 1}, with its text, answer and settings. Version {prompt.version} stays in the list.
-        Existing documents are not run again{version.tag_ids.length > 0 ? "; new documents with its tags use this version" : ""}.
+        Its text, answer and settings are saved as version {prompt.version + 1}. Version {prompt.version} is kept. Existing documents are
+        not run again{version.tag_ids.length > 0 ? "; new documents with its tags use this version" : ""}.
       </ConfirmDialog>
     </>
   );

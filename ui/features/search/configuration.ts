@@ -14,7 +14,7 @@ export interface Configuration {
   mode: Mode;
   topK: number;
   fusion: Fusion;
-  /** The vector's weight where both legs are weighted. */
+  /** Weight of vector search where scores are combined. */
   alpha: number;
   neighbours: number | null;
   threshold: number | null;
@@ -105,9 +105,9 @@ export function readConfiguration(text: string): Configuration {
 /** In a few words, for the head of a column. */
 export function describe(configuration: Configuration): string[] {
   return [
-    configuration.mode === "lexical" ? "words" : configuration.mode,
+    configuration.mode === "lexical" ? "keyword" : configuration.mode,
     `top ${configuration.topK}`,
-    ...(configuration.mode === "hybrid" && configuration.fusion === "rrf" ? ["by ranks"] : []),
+    ...(configuration.mode === "hybrid" && configuration.fusion === "rrf" ? ["by rank"] : []),
     ...(configuration.mode === "hybrid" && configuration.fusion === "weighted" && configuration.alpha !== DEFAULT.alpha
       ? [`vector weight ${configuration.alpha}`]
       : []),

@@ -17,7 +17,7 @@ import { explainEach, type Explanation as Explained, type Hit, type Question } f
 
 const STAGE_WORDS: Record<Schemas["Stage"], string> = {
   tagged: "Shares a tag",
-  extracted: "Text is read",
+  extracted: "Text extracted",
   indexed: "Indexed",
   filter: "Passes the filter",
   matched: "Found by the question",
@@ -121,7 +121,7 @@ function Explanation({ explanation, onOpen }: { explanation: Explained; onOpen: 
   return (
     <div className="py-2">
       <h3 className="mb-2 font-semibold break-words">
-        {explanation.document_name} {explanation.is_found ? `is found, at place ${explanation.place ?? "–"}` : "is not found"}
+        {explanation.document_name} {explanation.is_found ? `is result ${explanation.place ?? "–"}` : "is not found"}
       </h3>
       <ol>
         {explanation.stages.map((stage) => {
@@ -142,7 +142,7 @@ function Explanation({ explanation, onOpen }: { explanation: Explained; onOpen: 
       </ol>
       {explanation.passages.length > 0 && (
         <>
-          <h3 className="mt-4 mb-1 font-semibold">Its own best passages</h3>
+          <h3 className="mt-4 mb-1 font-semibold">Its best passages</h3>
           <ol className="-mx-4">
             {explanation.passages.map((hit) => (
               <HitCard

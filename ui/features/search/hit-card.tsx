@@ -96,7 +96,7 @@ function Score({
   series?: 1 | 2;
 }) {
   return (
-    <div className="flex items-center gap-1.5" title={rank ? `Place ${rank} by ${name.toLowerCase()}` : undefined}>
+    <div className="flex items-center gap-1.5" title={rank ? `Rank ${rank} by ${name.toLowerCase()}` : undefined}>
       <dt>{name}</dt>
       <dd className="font-semibold text-text tabular-nums">{formatScore(value)}</dd>
       {share !== undefined && series && (

@@ -88,15 +88,13 @@ export function ResultColumn({
         {data?.degraded.map((step) => (
           <div key={step.step} className="px-4 pt-3">
             <Banner tone="warning">
-              {step.step} was left out: {step.detail}
+              The search ran without {step.step}: {step.detail}
             </Banner>
           </div>
         ))}
         {!hasAsked ? (
           <EmptyState title="Ask a question">
-            {question.kbIds.length === 0
-              ? "Choose the knowledge base to ask first."
-              : "Each passage comes with its document, page and scores."}
+            {question.kbIds.length === 0 ? "Choose a knowledge base first." : "Each passage comes with its document, page and scores."}
           </EmptyState>
         ) : error ? (
           <ErrorState error={error} retry={() => void refetch()} />
@@ -105,8 +103,8 @@ export function ResultColumn({
         ) : data.results.length === 0 ? (
           <EmptyState title="No results">
             {data.searched_chunk_count === 0
-              ? "No chunk passes the filter, or nothing is indexed yet."
-              : "Nothing comes near the question. Try other words, or a lower least relevance."}
+              ? "No passages match the filter, or nothing is indexed yet."
+              : "No passage is relevant enough. Rephrase the question, or lower the minimum relevance."}
           </EmptyState>
         ) : (
           <ol>

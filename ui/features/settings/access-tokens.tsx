@@ -96,11 +96,11 @@ function TokenList() {
                 <th data-column="name" className="pl-4!">
                   Name
                 </th>
-                <th className="w-[90px] max-md:hidden">May</th>
+                <th className="w-[90px] max-md:hidden">Scope</th>
                 <th className="w-[130px] max-md:hidden">State</th>
                 <th className="w-[130px] max-md:hidden">Last used</th>
                 <th className="w-[130px] @max-[1150px]:hidden">Created</th>
-                <th className="w-[150px] @max-[1020px]:hidden">Made by</th>
+                <th className="w-[150px] @max-[1020px]:hidden">Created by</th>
                 <th className="w-[130px] @max-[870px]:hidden">Expires</th>
                 <th className="w-[190px]">
                   <span className="sr-only">Actions</span>

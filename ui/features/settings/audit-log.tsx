@@ -56,10 +56,10 @@ function Entries() {
         {error && !data ? (
           <ErrorState error={error} retry={() => void refetch()} />
         ) : data?.total_count === 0 ? (
-          <EmptyState title={isFiltered ? "Nothing like that" : "Nothing yet"}>
+          <EmptyState title={isFiltered ? "No matching entries" : "No entries yet"}>
             {isFiltered
-              ? "No entry has all of this: choose another person, deed or time."
-              : "Sign-ins, people, tokens, keys, settings and deletions are noted here."}
+              ? "Choose another person, action or period."
+              : "Sign-ins and changes to people, tokens, keys and settings are recorded here, and deletions."}
           </EmptyState>
         ) : (
           <DataTable
@@ -69,9 +69,9 @@ function Entries() {
                 <th className="w-[130px] pl-4! max-md:w-[104px]">When</th>
                 <th className="max-md:hidden">Who</th>
                 <th data-column="name">What</th>
-                <th className="max-md:hidden @max-[760px]:hidden">To what</th>
+                <th className="max-md:hidden @max-[760px]:hidden">Target</th>
                 <th className="w-[140px] @max-[880px]:hidden">From</th>
-                <th className="w-[110px] max-md:hidden">Answer</th>
+                <th className="w-[110px] max-md:hidden">Result</th>
               </>
             }
           >

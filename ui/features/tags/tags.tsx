@@ -145,7 +145,7 @@ export function TagsList() {
         action={deletionWord(uses, "Delete the tag")}
         onConfirm={() => deleted && remove.mutate({ tag: deleted, onUse: uses && uses.count > 0 ? "detach" : "refuse" })}
       >
-        Only unused tags can be deleted. If documents or knowledge bases use this tag, you see which.
+        Only unused tags can be deleted. If documents or knowledge bases use this tag, they are listed.
         <PromptUsesNote uses={uses} />
       </ConfirmDialog>
     </>

@@ -23,8 +23,8 @@ export function CostTable({ costs, groupWord, nameOf }: { costs: readonly Cost[]
             <>
               <th data-column="name">{groupWord}</th>
               <th className="number w-[80px]">Calls</th>
-              <th className="number w-[120px] max-md:hidden">Tokens asked</th>
-              <th className="number w-[140px] max-md:hidden">Tokens answered</th>
+              <th className="number w-[120px] max-md:hidden">Input tokens</th>
+              <th className="number w-[140px] max-md:hidden">Output tokens</th>
               <th className="number w-[130px]">Cost</th>
             </>
           }
@@ -48,8 +48,7 @@ export function CostTable({ costs, groupWord, nameOf }: { costs: readonly Cost[]
       )}
       {unpriced > 0 && (
         <p className="text-text-3">
-          The price of {formatCount(unpriced)} {unpriced === 1 ? "call is" : "calls are"} not known; {unpriced === 1 ? "it is" : "they are"}{" "}
-          not in the sums.
+          The price of {formatCount(unpriced)} {unpriced === 1 ? "call is" : "calls are"} unknown and not included in the totals.
         </p>
       )}
     </section>

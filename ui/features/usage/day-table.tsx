@@ -29,7 +29,7 @@ export function DayTable({ chart, nameOf }: { chart: Daily; nameOf: (id: string)
                   {nameOf(id)}
                 </th>
               ))}
-              <th className="number w-[100px]">In all</th>
+              <th className="number w-[100px]">Total</th>
             </>
           }
         >
@@ -44,7 +44,7 @@ export function DayTable({ chart, nameOf }: { chart: Daily; nameOf: (id: string)
                   {formatCount(count)}
                 </td>
               ))}
-              <td className="number font-medium" data-label="In all">
+              <td className="number font-medium" data-label="Total">
                 {formatCount(spus.reduce((sum, count) => sum + count, 0))}
               </td>
             </tr>

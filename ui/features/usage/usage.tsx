@@ -99,8 +99,8 @@ export function Usage() {
           <div className="flex max-w-[1100px] flex-col gap-6">
             {quota.data && quota.data.quota !== null && (quota.data.left_spus ?? 0) <= 0 && (
               <Banner tone="failed">
-                Quota used: {formatCount(quota.data.used_spus)} of {formatCount(quota.data.quota)} SPUs. Indexing waits, and resumes after a
-                top-up.
+                Quota used: {formatCount(quota.data.used_spus)} of {formatCount(quota.data.quota)} SPUs. Indexing waits until the quota is
+                raised.
               </Banner>
             )}
             <div className="grid grid-cols-2 gap-x-6 gap-y-4 md:grid-cols-3 lg:grid-cols-5">
@@ -116,11 +116,11 @@ export function Usage() {
               <Figure name="Quota" value={quota.data ? (quota.data.quota === null ? "None" : formatCount(quota.data.quota)) : ""}>
                 {quota.data &&
                   (quota.data.quota === null
-                    ? `${formatCount(quota.data.used_spus)} used in all`
+                    ? `${formatCount(quota.data.used_spus)} used in total`
                     : `${formatCount(quota.data.used_spus)} used, ${formatCount(quota.data.left_spus)} left${endOf(quota.data.left_spus, chart)}`)}
               </Figure>
               <Figure name="Unconfirmed" value={formatCount(data.usage.total_unconfirmed_spus)}>
-                Of calls cut off by a crash; not charged
+                Calls interrupted by a crash; not charged
               </Figure>
             </div>
             {chart.series.length === 0 ? (
@@ -157,7 +157,7 @@ export function Usage() {
                   ))}
                 </DataTable>
                 <DayTable chart={chart} nameOf={nameOf} />
-                <p className="text-text-3">Days are those of UTC; {formatDay(data.days.at(-1) ?? "")} is not over yet.</p>
+                <p className="text-text-3">Days are in UTC. {formatDay(data.days.at(-1) ?? "")} is not complete yet.</p>
               </>
             )}
             <CostTable costs={paid} groupWord={GROUP_WORDS[by]} nameOf={nameOf} />
@@ -175,7 +175,7 @@ function colourOf(at: number): string {
 function endOf(leftSpus: number | null, chart: Daily): string {
   const perDay = chart.spus.map((day) => day.reduce((sum, spus) => sum + spus, 0));
   const end = leftSpus === null ? null : quotaEnd(leftSpus, perDay, Date.now());
-  return end === null ? "" : `; at this pace until ${formatDay(end)}`;
+  return end === null ? "" : `; at this rate used up on ${formatDay(end)}`;
 }
 
 function savedShare(charged: number, saved: number): string {

@@ -47,7 +47,7 @@ export function DetailsTab({ document }: { document: DocumentDetail }) {
         <section>
           <h2 className="mb-2 text-lg font-semibold">Where it can be found</h2>
           {document.knowledge_bases.length === 0 ? (
-            <EmptyState title="Not in a knowledge base">Give it a tag of one, and it is indexed there.</EmptyState>
+            <EmptyState title="Not in a knowledge base">Add a tag of a knowledge base to index the document there.</EmptyState>
           ) : (
             <ul>
               {document.knowledge_bases.map((base) => (
@@ -64,7 +64,7 @@ export function DetailsTab({ document }: { document: DocumentDetail }) {
                         {formatCount(base.chunk_count)} chunks, indexed <Time at={base.indexed_at} />
                       </>
                     )}
-                    {base.reason && base.is_searchable && " Its older text is found meanwhile."}
+                    {base.reason && base.is_searchable && " Until then, searches find its previous text."}
                   </div>
                 </li>
               ))}
@@ -127,7 +127,7 @@ function Metadata({ document }: { document: DocumentDetail }) {
         </May>
       </div>
       {fields.length === 0 ? (
-        <p className="text-text-2">None. Searches and lists can filter by it.</p>
+        <p className="text-text-2">No metadata yet. Searches and lists can filter by metadata.</p>
       ) : (
         <dl className="grid grid-cols-[120px_minmax(0,1fr)] gap-x-4 gap-y-1.5">
           {fields.map(([name, value]) => (
@@ -140,7 +140,7 @@ function Metadata({ document }: { document: DocumentDetail }) {
       {isOpen && (
         <MetadataDialog
           title={`Metadata of ${document.document_name}`}
-          description="Fields whose type is declared take values of that type only."
+          description="Fields with a declared type accept only values of that type."
           present={document.metadata}
           action="Save"
           error={save.error?.message ?? null}
@@ -187,7 +187,7 @@ function TagLine({ document }: { document: DocumentDetail }) {
             <span key={id} className="inline-flex items-center">
               <TagChip tag={tag} />
               <May to="update_document">
-                <Button variant="quiet" size="small" aria-label={`Take off ${tag.name}`} onClick={() => void change(id, false)}>
+                <Button variant="quiet" size="small" aria-label={`Remove tag ${tag.name}`} onClick={() => void change(id, false)}>
                   <X aria-hidden size={12} />
                 </Button>
               </May>

@@ -23,8 +23,8 @@ const PAGE = 25;
 const OUTCOMES: Record<string, { tone: Tone; words: string }> = {
   failed: { tone: "failed", words: "Failed" },
   done: { tone: "ready", words: "Done" },
-  retried: { tone: "warning", words: "Failed, tried again" },
-  dead: { tone: "failed", words: "Given up" },
+  retried: { tone: "warning", words: "Failed, retried" },
+  dead: { tone: "failed", words: "Failed, not retried" },
   cancelled: { tone: "absent", words: "Cancelled" },
 };
 
@@ -54,13 +54,13 @@ export function HistoryTab({ document }: { document: DocumentDetail }) {
       <ScrollArea label="History" className="p-4">
         {data.jobs.length > 0 && (
           <section className="mb-6">
-            <h2 className="mb-2 text-lg font-semibold">Still to be done</h2>
+            <h2 className="mb-2 text-lg font-semibold">Pending</h2>
             <ul>
               {data.jobs.map((job) => (
                 <li key={job.job_id} className="flex flex-wrap items-center gap-x-4 gap-y-1 border-b border-line py-2">
                   <span className="min-w-[140px] font-medium">{KIND_WORDS[job.kind]}</span>
                   <State tone={job.state === "dead" ? "failed" : job.state === "running" ? "working" : "queued"}>
-                    {job.state === "dead" ? "Given up" : job.state === "running" ? "Running" : "Waiting"}, attempt {job.attempt} of{" "}
+                    {job.state === "dead" ? "Failed" : job.state === "running" ? "Running" : "Waiting"}, attempt {job.attempt} of{" "}
                     {job.max_attempts}
                   </State>
                   <span className="min-w-0 flex-1 break-words text-text-2">{job.error?.detail}</span>

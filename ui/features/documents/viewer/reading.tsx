@@ -176,5 +176,5 @@ function NotRead({ document }: { document: DocumentDetail }) {
       </div>
     );
   }
-  return <EmptyState title="The text is not ready yet">It appears here by itself, as soon as it is read.</EmptyState>;
+  return <EmptyState title="The text is not ready yet">It appears here as soon as it is extracted.</EmptyState>;
 }

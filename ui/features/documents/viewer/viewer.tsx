@@ -61,7 +61,7 @@ export function Viewer() {
     router.push(cameFrom);
   };
   // Among the chunks Escape closes the page beside them.
-  useShortcuts(url.tab === "chunks" ? [] : [{ keys: "Escape", label: "Back to where it was opened", group: "Document", run: leave }]);
+  useShortcuts(url.tab === "chunks" ? [] : [{ keys: "Escape", label: "Go back", group: "Document", run: leave }]);
   if (url.id === "" || error) {
     return (
       <>
@@ -124,7 +124,7 @@ function Head({ document }: { document: DocumentDetail }) {
     }
   };
   const readAgain = async () => {
-    if (await attempt("It is not read again", () => extractAgain(document.document_id))) {
+    if (await attempt("The text could not be extracted again", () => extractAgain(document.document_id))) {
       toast("Extracting again. The current text stays searchable until the new one is ready.");
       await client.invalidateQueries({ queryKey: documentKeys.all });
     }
@@ -144,11 +144,11 @@ function Head({ document }: { document: DocumentDetail }) {
         {state.label}
       </State>
       <May to="extract_document">
-        <Button title="Read again" onClick={() => void readAgain()}>
-          <RotateCw aria-hidden size={14} /> <span className="max-lg:sr-only">Read again</span>
+        <Button title="Extract the text again" onClick={() => void readAgain()}>
+          <RotateCw aria-hidden size={14} /> <span className="max-lg:sr-only">Extract again</span>
         </Button>
       </May>
-      <Button title="Download" onClick={() => void attempt("It was not downloaded", () => download(document))}>
+      <Button title="Download" onClick={() => void attempt("The file could not be downloaded", () => download(document))}>
         <Download aria-hidden size={14} /> <span className="max-md:sr-only">Download</span>
       </Button>
       <May to="delete_document">
@@ -164,7 +164,7 @@ function Head({ document }: { document: DocumentDetail }) {
         onConfirm={() => void remove()}
       >
         {document.knowledge_bases.length > 0
-          ? `It leaves ${document.knowledge_bases.map((base) => base.name).join(", ")} at once.`
+          ? `It is removed from ${document.knowledge_bases.map((base) => base.name).join(", ")} at once.`
           : "Not in a knowledge base."}{" "}
         This cannot be undone.
       </ConfirmDialog>
