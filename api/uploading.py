@@ -10,6 +10,7 @@ from analytiq.errors import AnalytiqError, FieldError, InvalidInputError, LimitE
 from analytiq.ingestion.documents.metadata import validated_metadata
 from analytiq.ingestion.documents.naming import last_component, validated_name, validated_origin, validated_path
 from analytiq.ingestion.upload.store import StagedFile
+from analytiq.models.document import ExternalIdentity
 from analytiq.models.organization import Organization
 from analytiq.models.upload import DuplicatePolicy, UploadOutcome
 from api.field_path import field_path, reason_of
@@ -18,6 +19,7 @@ from api.schemas.documents import (
     DocumentResponse,
     DocumentUpload,
     DocumentUploads,
+    ExternalIdentityBody,
     UploadAnswer,
     UploadedDocument,
     UploadError,
@@ -40,6 +42,7 @@ class Form:
     paths: list[str] = field(default_factory=list[str])
     merge: bool = False
     origin: str | None = None
+    external_identities: list[ExternalIdentity | None] = field(default_factory=list[ExternalIdentity | None])
 
     def take(self, name: str, value: str) -> None:
         """Read a field.
@@ -70,24 +73,41 @@ class Form:
                 self.merge = value == "true"
             case "origin":
                 self.origin = validated_origin(value)
+            case "external_identities":
+                self.external_identities.append(_external_identity(value, len(self.external_identities)))
             case _:
-                known = "files, paths, tag_ids, metadata, on_duplicate, merge and origin"
+                known = "files, paths, tag_ids, metadata, on_duplicate, merge, origin and external_identities"
                 raise InvalidInputError.of_field(name, f"Unknown field. Allowed: {known}.")
 
     def path_of(self, index: int) -> str | None:
         """Return the file's path, if known already."""
         return self.paths[index] or None if index < len(self.paths) else None
 
-    def require_path_for_each(self, files: int) -> None:
-        """Check that there are as many paths as files, or none.
+    def external_identity_of(self, index: int) -> ExternalIdentity | None:
+        """Return the file's external identity, if known already."""
+        return self.external_identities[index] if index < len(self.external_identities) else None
+
+    def require_one_for_each(self, files: int) -> None:
+        """Check that there are as many paths as files, or none; external identities too.
 
         Raises:
             InvalidInputError: the numbers differ.
         """
-        if self.paths and len(self.paths) != files:
-            raise InvalidInputError.of_field(
-                "paths", f"{len(self.paths)} paths for {files} files. Send one for each file, in their order."
-            )
+        for name, values in (("paths", self.paths), ("external_identities", self.external_identities)):
+            if values and len(values) != files:
+                raise InvalidInputError.of_field(
+                    name, f"{len(values)} {name} for {files} files. Send one for each file, in their order."
+                )
+
+
+def _external_identity(value: str, index: int) -> ExternalIdentity | None:
+    """Parse a file's external identity; empty for a file without."""
+    if not value:
+        return None
+    try:
+        return ExternalIdentityBody.model_validate_json(value).to_model()
+    except ValidationError as error:
+        raise _invalid_json(error, within=f"external_identities[{index}]") from error
 
 
 def _tag_ids(value: str) -> list[str]:
@@ -120,6 +140,7 @@ class _Received:
     tag_ids: list[str] | None = None
     metadata: dict[str, JsonValue] | None = None
     path: str | None = None
+    external_identity: ExternalIdentity | None = None
 
 
 @dataclass(slots=True)
@@ -140,13 +161,15 @@ class UploadSession:
                     form.take(part.name, part.value)
                 elif part.field in FILE_FIELDS:
                     self._require_number(len(self.received) + 1)
-                    path = form.path_of(len(self.received))
-                    await self._stage(path or part.filename, part.content_type or OCTET_STREAM, part.stream)
+                    index = len(self.received)
+                    item = _Received(form.path_of(index) or part.filename)
+                    item.external_identity = form.external_identity_of(index)
+                    await self._stage(item, part.content_type or OCTET_STREAM, part.stream)
                 else:
                     raise InvalidInputError.of_field(part.field, "Unknown file field. Send files in the field `files`.")
             if not self.received:
                 raise InvalidInputError.of_field("files", "No file was sent.")
-            form.require_path_for_each(len(self.received))
+            form.require_one_for_each(len(self.received))
             tag_ids = form.tag_ids
             if tag_ids is not None:
                 tag_ids = await self.services.ingestion.tags.require(self.organization.id, tag_ids)
@@ -155,6 +178,7 @@ class UploadSession:
             raise
         for index, item in enumerate(self.received):
             item.tag_ids, item.metadata, item.path = tag_ids, form.metadata, form.path_of(index)
+            item.external_identity = form.external_identity_of(index)
         return await self._commit(Manner(form.on_duplicate, merges=form.merge, origin=form.origin))
 
     async def receive_json(self, body: bytes) -> UploadAnswer:
@@ -169,13 +193,14 @@ class UploadSession:
         ]
         try:
             for upload, content in zip(uploads.documents, contents, strict=True):
-                await self._stage(
+                identity = upload.external_identity
+                item = _Received(
                     upload.path or last_component(upload.name or ""),
-                    upload.content_type or OCTET_STREAM,
-                    _once(content),
+                    tag_ids=upload.tag_ids,
+                    metadata=upload.metadata,
+                    external_identity=None if identity is None else identity.to_model(),
                 )
-                self.received[-1].tag_ids = upload.tag_ids
-                self.received[-1].metadata = upload.metadata
+                await self._stage(item, upload.content_type or OCTET_STREAM, _once(content))
         except BaseException:
             await self._discard()
             raise
@@ -207,11 +232,14 @@ class UploadSession:
             fields = [FieldError(f"{place}.{item.field}", item.reason) for item in error.errors]
             raise InvalidInputError(f"{place}: {error.detail}", errors=fields, code=error.code) from error
 
-    async def _stage(self, file_name: str, content_type: str, source: AsyncIterator[bytes]) -> None:
-        item = _Received(file_name)
+    async def _stage(self, item: _Received, content_type: str, source: AsyncIterator[bytes]) -> None:
         try:
             item.staged = await self.services.ingestion.uploads.stage(
-                self.organization.id, document_name=file_name, content_type=content_type, source=source
+                self.organization.id,
+                document_name=item.file_name,
+                content_type=content_type,
+                source=source,
+                external_identity=item.external_identity,
             )
         except AnalytiqError as error:
             item.error = error
@@ -236,6 +264,7 @@ class UploadSession:
                     merges=manner.merges,
                     path=item.path,
                     origin=manner.origin,
+                    external_identity=item.external_identity,
                     request_id=self.request_id,
                 )
                 return UploadedDocument(
@@ -267,9 +296,10 @@ async def _once(content: bytes) -> AsyncIterator[bytes]:
     yield content
 
 
-def _invalid_json(error: ValidationError) -> InvalidInputError:
+def _invalid_json(error: ValidationError, *, within: str | None = None) -> InvalidInputError:
+    place = () if within is None else (within,)
     fields: Sequence[FieldError] = [
-        FieldError(field_path(item["loc"]), reason_of(item["type"], item["msg"])) for item in error.errors()
+        FieldError(field_path((*place, *item["loc"])), reason_of(item["type"], item["msg"])) for item in error.errors()
     ]
     named = "; ".join(f"{item.field}: {item.reason.rstrip('.')}" for item in fields[:5])
     return InvalidInputError(f"{named}.", errors=fields)

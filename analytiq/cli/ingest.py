@@ -8,6 +8,7 @@ import typer
 from analytiq.cli import knowledge_bases
 from analytiq.cli.connection import connect_to_api
 from analytiq.cli.console import INTERRUPTED, errors_as_sentences, messages, note
+from analytiq.cli.external_identity import read_external_identity
 from analytiq.cli.files import Choice, find_files
 from analytiq.cli.folder_watch import follow, state_of
 from analytiq.cli.ingestion import Ingestion, Wishes, tell_skipped
@@ -46,6 +47,15 @@ def ingest(
     ] = None,
     delete: Annotated[bool, typer.Option("--delete", help="Delete documents whose files left the directory.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Follow changes until Ctrl-C.")] = False,
+    source: Annotated[
+        str | None, typer.Option(metavar="NAME", help="System that the file comes from. Requires --external-id.")
+    ] = None,
+    external_id: Annotated[
+        str | None, typer.Option(metavar="ID", help="Id of the file's item there. Replaces the document of this item.")
+    ] = None,
+    external_version: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Version of the item. Nothing is done for a known version.")
+    ] = None,
     wait: Annotated[bool, typer.Option(help="Wait until the documents are searchable.")] = True,
     data_dir: DataDir = None,
 ) -> None:
@@ -57,6 +67,7 @@ def ingest(
         choice = Choice(tuple(include or ()), tuple(exclude or ()))
         found = find_files(paths, choice, folder=name)
         values = read_metadata(metadata or [])
+        item = read_external_identity(source, external_id, external_version, found=found, watch=watch)
         with connect_to_api(read_settings(), data_dir) as client:
             tags = [client.ensure_tag(each) for each in dict.fromkeys(tag or [])]
             knowledge_base = None
@@ -73,6 +84,7 @@ def ingest(
                     metadata=values,
                     knowledge_base=knowledge_base,
                     on_duplicate=on_duplicate,
+                    external_identity=item,
                     is_named=name is not None,
                     deletes=delete,
                     waits=wait,

@@ -14,7 +14,16 @@ from analytiq.cli.console import note, output
 from analytiq.cli.files import Found, FoundFile
 from analytiq.cli.folder_plan import Comparison, Hashes, compare
 from analytiq.cli.ingest_progress import UploadProgress, WaitProgress
-from analytiq.client import Client, DocumentAtPath, DocumentDetail, DuplicatePolicy, KnowledgeBase, ProblemError, Tag
+from analytiq.client import (
+    Client,
+    DocumentAtPath,
+    DocumentDetail,
+    DuplicatePolicy,
+    ExternalIdentity,
+    KnowledgeBase,
+    ProblemError,
+    Tag,
+)
 from analytiq.errors import AnalytiqError
 
 PARALLEL_UPLOADS = 4
@@ -39,6 +48,8 @@ class Wishes:
     knowledge_base: KnowledgeBase | None = None
     on_duplicate: DuplicatePolicy | None = None
     """None: replace documents for files of directories, and create documents for other files."""
+    external_identity: ExternalIdentity | None = None
+    """The item that the only file comes from."""
     is_named: bool = False
     """See `compare`."""
     deletes: bool = False
@@ -114,7 +125,7 @@ class Ingestion:
         )
 
     def _compare(self, found: Found) -> Comparison:
-        if self.wishes.on_duplicate is DuplicatePolicy.CREATE:
+        if self.wishes.on_duplicate is DuplicatePolicy.CREATE or self.wishes.external_identity is not None:
             return Comparison(to_send=list(found.files))
         return compare(self.client, found, self.hashes, is_named=self.wishes.is_named)
 
@@ -165,6 +176,7 @@ class Ingestion:
                 root=root and root.directory,
                 folder=root and root.folder,
                 origin=root and root.origin,
+                external_identities=self.wishes.external_identity and [self.wishes.external_identity],
                 on_bytes=on_bytes,
             )
         except AnalytiqError as error:

@@ -62,6 +62,7 @@ from analytiq.client.prompt_models import (
     RunUsage,
 )
 from analytiq.client.search_models import Degradation, Explanation, Judgement, Passage, Scores, SearchAnswer
+from analytiq.models.document import ExternalIdentity
 from analytiq.models.upload import DuplicatePolicy
 
 __all__ = [
@@ -86,6 +87,7 @@ __all__ = [
     "DocumentsChanged",
     "DuplicatePolicy",
     "Explanation",
+    "ExternalIdentity",
     "FieldProblem",
     "Forecast",
     "FoundDrift",

@@ -24,6 +24,7 @@ from analytiq.client.paths import segment
 from analytiq.client.search_models import MetadataFilter
 from analytiq.client.upload import CountedFile, OnBytes, content_type_of, document_path
 from analytiq.errors import TransientError
+from analytiq.models.document import ExternalIdentity
 from analytiq.models.upload import DuplicatePolicy
 
 POLL_SECONDS = 0.1
@@ -51,6 +52,7 @@ class DocumentCalls(Connection):
         root: Path | None = None,
         folder: str | None = None,
         origin: str | None = None,
+        external_identities: Sequence[ExternalIdentity | None] | None = None,
         on_bytes: OnBytes | None = None,
     ) -> UploadAnswer:
         """Upload files in one call, read from disk while they are sent.
@@ -66,6 +68,7 @@ class DocumentCalls(Connection):
             root: a common directory of all files: documents are named by their paths from its own name on.
             folder: a name instead of the directory's own.
             origin: the directory's machine and path; `analytiq ingest` deletes only documents that have one.
+            external_identities: one for each file: the file becomes the document of that item, or its next version.
             on_bytes: called with progress, in this thread.
 
         Raises:
@@ -79,6 +82,10 @@ class DocumentCalls(Connection):
             fields["merge"] = "true"
         if origin is not None:
             fields["origin"] = origin
+        if external_identities is not None:
+            fields["external_identities"] = [
+                "" if item is None else item.model_dump_json(exclude_none=True) for item in external_identities
+            ]
         if tag_ids is not None:
             fields["tag_ids"] = ",".join(tag_ids)
         if metadata is not None:
@@ -110,6 +117,11 @@ class DocumentCalls(Connection):
         """Return the documents with exactly these paths."""
         for start in range(0, len(paths), BATCH):
             yield from self._looked_up({"paths": list(paths[start : start + BATCH])})
+
+    def documents_of_items(self, source: str, external_ids: Sequence[str]) -> Iterator[DocumentAtPath]:
+        """Return the documents of these items of a source, with their versions and the hashes of their bytes."""
+        for start in range(0, len(external_ids), BATCH):
+            yield from self._looked_up({"source": source, "external_ids": list(external_ids[start : start + BATCH])})
 
     def _looked_up(self, wanted: dict[str, Any]) -> Iterator[DocumentAtPath]:
         after: str | None = None
@@ -165,6 +177,8 @@ class DocumentCalls(Connection):
         file_types: Sequence[str] = (),
         metadata_filter: MetadataFilter | None = None,
         folder: str | None = None,
+        source: str | None = None,
+        external_id: str | None = None,
     ) -> Iterator[Document]:
         """Yield all matching documents, newest first; with `folder`, those in it at any depth.
 
@@ -172,7 +186,7 @@ class DocumentCalls(Connection):
         presentation, text, web, email, ebook, image, other).
         """
         query = _document_query(name_search, tag_ids, states, file_types, metadata_filter)
-        query = {**query, "folder": folder}
+        query = {**query, "folder": folder, "source": source, "external_id": external_id}
         return self._all("/documents", "documents", Document, query)
 
     def documents_page(

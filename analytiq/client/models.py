@@ -5,6 +5,7 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from analytiq.client.answers import Answer, Failure
+from analytiq.models.document import ExternalIdentity
 
 
 class Tag(Answer):
@@ -42,6 +43,7 @@ class Document(Answer):
     document_name: str
     """Name with its folders: `contracts/2024/acme.pdf`."""
     origin: str | None = None
+    external_identity: ExternalIdentity | None = None
     state: str
     tag_ids: list[str]
     metadata: dict[str, JsonValue]
@@ -80,6 +82,7 @@ class DocumentAtPath(Answer):
     document_id: str
     document_name: str
     origin: str | None
+    external_identity: ExternalIdentity | None = None
     sha256: str
     byte_size: int
     state: str

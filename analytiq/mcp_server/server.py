@@ -17,6 +17,7 @@ from analytiq.mcp_server.local_files import read_file
 from analytiq.mcp_server.rest import RestApi
 from analytiq.mcp_server.shapes import DocumentPage, FoundPassages, KnowledgeBasePage, ReadDocument, Uploaded
 from analytiq.mcp_server.tools import Tools, decoded
+from analytiq.models.document import ExternalIdentity
 from analytiq.models.upload import DuplicatePolicy
 
 OpenApi = Callable[[Context[Any, Any]], AbstractAsyncContextManager[RestApi]]
@@ -30,6 +31,10 @@ INSTRUCTIONS = (
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 
+ItemOfFile = Annotated[
+    ExternalIdentity | None,
+    Field(description="The item of another system that the file is: it replaces the document of this item"),
+]
 Skip = Annotated[int, Field(ge=0, le=1_000_000, description="How many to leave out before the first")]
 Limit = Annotated[int, Field(ge=1, le=100, description="How many to answer at most")]
 
@@ -136,10 +141,12 @@ def new_server(open_api: OpenApi, folders: Sequence[Path] = ()) -> MCPServer[Any
         on_duplicate: Annotated[
             DuplicatePolicy, Field(description="Treatment of an existing name: see `outcome`")
         ] = DuplicatePolicy.RETURN,
+        external_identity: ItemOfFile = None,
     ) -> Uploaded:
         """Upload a document; it gets into every knowledge base that shares a tag with it."""
         async with tools_of(context) as tools:
-            return await tools.upload_document(name, decoded(text, content_base64), tags or [], metadata, on_duplicate)
+            content = decoded(text, content_base64)
+            return await tools.upload_document(name, content, tags or [], metadata, on_duplicate, external_identity)
 
     if folders:
 
@@ -150,10 +157,11 @@ def new_server(open_api: OpenApi, folders: Sequence[Path] = ()) -> MCPServer[Any
             tags: Annotated[list[str] | None, Field(description="Names of tags; made if they are missing")] = None,
             metadata: dict[str, JsonValue] | None = None,
             on_duplicate: DuplicatePolicy = DuplicatePolicy.RETURN,
+            external_identity: ItemOfFile = None,
         ) -> Uploaded:
             """Upload a file by its path; it gets into every knowledge base that shares a tag with it."""
             async with tools_of(context) as tools:
                 name, content = await asyncio.to_thread(read_file, path, folders)
-                return await tools.upload_document(name, content, tags or [], metadata, on_duplicate)
+                return await tools.upload_document(name, content, tags or [], metadata, on_duplicate, external_identity)
 
     return server

@@ -21,6 +21,7 @@ from analytiq.mcp_server.shapes import (
     ReadDocument,
     Uploaded,
 )
+from analytiq.models.document import ExternalIdentity
 from analytiq.models.upload import DuplicatePolicy
 
 PAGE_SIZE = 100
@@ -119,6 +120,7 @@ class Tools:
         tags: Sequence[str],
         metadata: Mapping[str, JsonValue] | None,
         on_duplicate: DuplicatePolicy,
+        external_identity: ExternalIdentity | None = None,
     ) -> Uploaded:
         """Upload one file; create missing tags."""
         document: dict[str, Any] = {"name": name, "content": base64.b64encode(content).decode()}
@@ -126,6 +128,8 @@ class Tools:
             document["tag_ids"] = [await self._ensured_tag(tag) for tag in dict.fromkeys(tags)]
         if metadata is not None:
             document["metadata"] = dict(metadata)
+        if external_identity is not None:
+            document["external_identity"] = external_identity.model_dump()
         body = {"documents": [document], "on_duplicate": on_duplicate.value}
         answer = UploadAnswer.model_validate_json(await self._api.post("/documents", body))
         uploaded = answer.documents[0]

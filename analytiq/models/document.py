@@ -30,6 +30,18 @@ class Failure(Stored):
         return self.model_copy(update={"stack": None})
 
 
+class ExternalIdentity(Stored):
+    """The item of another system that a document is the copy of.
+
+    `source` and `external_id` name one document of an organization, whatever its name and bytes. `version` is opaque,
+    such as an ETag or a revision: only equality counts.
+    """
+
+    source: str
+    external_id: str
+    version: str | None = None
+
+
 class Document(Stored):
     """A row of `docs`.
 
@@ -45,6 +57,8 @@ class Document(Stored):
     origin: str | None = None
     """Directory and machine that the document was ingested from; None for other uploads."""
     identity: str
+    """Key of the same document: a hash of the external identity if there is one, else of name and bytes."""
+    external_identity: ExternalIdentity | None = None
     sha256: str
     byte_size: int
     content_type: str

@@ -133,6 +133,7 @@ MIGRATIONS = (
     Migration(21, "unique names of knowledge bases", _create_indexes),
     Migration(22, "indexes that count a knowledge base's failed and empty documents", _create_indexes),
     Migration(23, "last runs of organizations' periodic tasks", _create_indexes),
+    Migration(24, "unique external identities of documents", _create_indexes),
 )
 
 

@@ -13,6 +13,7 @@ from analytiq.storage.repositories.documents import DocumentQuery
 from api.api_route import ApiRoute
 from api.context import CurrentOrganization, RequestId, ServicesOf
 from api.schemas.document_changes import DocumentMatch, DocumentsChange, DocumentsChanged
+from api.schemas.documents import require_source
 
 router = APIRouter(prefix="/documents/changes", tags=["documents"], route_class=ApiRoute)
 
@@ -50,6 +51,7 @@ async def _query(services: Services, organization: Organization, match: Document
     wanted = EVERYTHING
     if match.metadata_filter is not None:
         wanted = await services.retrieval.search.resolve_filter(organization, match.metadata_filter)
+    require_source(match.source, match.external_id, field="matching.external_id")
     members = None
     if match.kb_id is not None:
         members = (await services.ingestion.knowledge_bases.get(organization.id, match.kb_id)).tag_ids
@@ -58,6 +60,8 @@ async def _query(services: Services, organization: Organization, match: Document
         error_codes=tuple(match.error_code),
         name_search=match.name_search,
         folder=None if match.folder is None else validated_folder(match.folder, field="matching.folder"),
+        source=match.source,
+        external_id=match.external_id,
         tag_ids=tuple(match.tag_ids),
         states=tuple(match.state),
         file_types=tuple(match.file_type),

@@ -16,18 +16,23 @@ router = APIRouter(prefix="/documents", tags=["documents"], route_class=ApiRoute
 async def search_documents_by_path(
     services: ServicesOf, organization: CurrentOrganization, body: DocumentLookup
 ) -> DocumentsAtPaths:
-    """Look up documents by path, with the hashes of their files, before uploading.
+    """Look up documents by path or external id, with the hashes of their files, before uploading.
 
     A call returns at most 1,000 documents; repeat it with `next` for the rest.
     """
     lookups = services.ingestion.lookups
-    if body.paths is not None and body.folder is None:
-        paths = [validated_path(path, field=f"paths[{index}]") for index, path in enumerate(body.paths)]
-        return DocumentsAtPaths.from_batch(await lookups.at_paths(organization.id, paths, after=body.place()))
-    if body.folder is not None and body.paths is None:
-        folder = validated_folder(body.folder)
-        return DocumentsAtPaths.from_batch(await lookups.below(organization.id, folder, after=body.place()))
-    raise InvalidInputError.of_field("folder", "Give either `folder` or `paths`.")
+    if sum(given is not None for given in (body.folder, body.paths, body.external_ids)) != 1:
+        raise InvalidInputError.of_field("folder", "Give one of `folder`, `paths` and `external_ids`.")
+    if (body.source is None) != (body.external_ids is None):
+        raise InvalidInputError.of_field("source", "Give `source` and `external_ids` together.")
+    if body.source is not None and body.external_ids is not None:
+        found = await lookups.of_items(organization.id, body.source, body.external_ids)
+    elif body.folder is not None:
+        found = await lookups.below(organization.id, validated_folder(body.folder), after=body.place())
+    else:
+        paths = [validated_path(path, field=f"paths[{index}]") for index, path in enumerate(body.paths or ())]
+        found = await lookups.at_paths(organization.id, paths, after=body.place())
+    return DocumentsAtPaths.from_batch(found)
 
 
 @router.post("/progress", operation_id="get_document_progress")

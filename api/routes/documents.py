@@ -7,7 +7,13 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from analytiq.errors import InvalidInputError
-from analytiq.ingestion.documents.naming import LONGEST_PATH, file_name_of, validated_folder
+from analytiq.ingestion.documents.naming import (
+    LONGEST_EXTERNAL_ID,
+    LONGEST_PATH,
+    LONGEST_SOURCE,
+    file_name_of,
+    validated_folder,
+)
 from analytiq.models.document import DocumentState
 from analytiq.models.file_type import FileType
 from analytiq.retrieval.filters.compilers.documents import compile_filter
@@ -18,8 +24,10 @@ from api.context import CurrentOrganization, Limit, NameSearch, RequestId, Servi
 from api.multipart import MultipartLimits, read_parts
 from api.schemas.document_changes import ANY_FILE_TYPE
 from api.schemas.documents import (
+    EXTERNAL_IDENTITY,
     MERGE,
     ORIGIN,
+    SOURCE,
     DocumentCountsResponse,
     DocumentDetail,
     DocumentList,
@@ -32,8 +40,10 @@ from api.schemas.documents import (
     TextPageResponse,
     UploadAnswer,
     filter_in_query,
+    require_source,
 )
 from api.schemas.jobs import DocumentLogResponse, DocumentStatus, ErrorCode, SubjectId
+from api.schemas.wire import NO_NUL
 from api.uploading import UploadSession
 
 router = APIRouter(prefix="/documents", tags=["documents"], route_class=ApiRoute)
@@ -65,6 +75,14 @@ _MULTIPART_SCHEMA: dict[str, Any] = {
         },
         "merge": {"type": "boolean", "default": False, "description": MERGE},
         "origin": {"type": "string", "description": ORIGIN},
+        "external_identities": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": (
+                f"{EXTERNAL_IDENTITY}. A JSON object for each file, in their order; empty for a file without. Send"
+                " them before the files"
+            ),
+        },
     },
 }
 _UPLOAD_BODY: dict[str, Any] = {
@@ -96,7 +114,8 @@ async def upload_documents(
 
     `on_duplicate` decides about a file with the same name and bytes: `return` (the default) returns the existing
     document; `create` creates another. `replace` makes the file the next version of the document with that name and
-    keeps its id. Folders are part of the name: `paths`, or `path` in JSON.
+    keeps its id. Folders are part of the name: `paths`, or `path` in JSON. A file with an external identity becomes the
+    document of that item, or the document's next version, whatever its name; `on_duplicate` does not apply.
     """
     session = UploadSession(services, organization, request_id)
     content_type = request.headers.get("content-type", "")
@@ -132,6 +151,14 @@ async def list_documents(
             description="Documents in this folder and its subfolders, such as contracts/2024", max_length=LONGEST_PATH
         ),
     ] = None,
+    source: Annotated[
+        Annotated[str, NO_NUL] | None,
+        Query(description=f"Documents of this source. {SOURCE}", max_length=LONGEST_SOURCE),
+    ] = None,
+    external_id: Annotated[
+        Annotated[str, NO_NUL] | None,
+        Query(description="The document of this item of `source`", max_length=LONGEST_EXTERNAL_ID),
+    ] = None,
     tag_ids: Annotated[
         str | None, Query(description="Comma-separated ids. Documents must have all of these tags")
     ] = None,
@@ -155,12 +182,15 @@ async def list_documents(
     wanted = EVERYTHING
     if metadata_filter is not None:
         wanted = await services.retrieval.search.resolve_filter(organization, filter_in_query(metadata_filter))
+    require_source(source, external_id, field="external_id")
     members = None if kb_id is None else (await services.ingestion.knowledge_bases.get(organization.id, kb_id)).tag_ids
     query = DocumentQuery(
         any_tag_ids=members,
         error_codes=tuple(error_code or ()),
         name_search=name_search,
         folder=None if folder is None else validated_folder(folder),
+        source=source,
+        external_id=external_id,
         tag_ids=tuple(part.strip() for part in (tag_ids or "").split(",") if part.strip()),
         states=tuple(state or ()),
         file_types=tuple(file_type or ()),

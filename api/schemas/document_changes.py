@@ -12,6 +12,7 @@ from analytiq.ingestion.documents.naming import LONGEST_PATH
 from analytiq.models.document import DocumentState
 from analytiq.models.file_type import FileType
 from analytiq.storage.repositories.document_batches import Place
+from api.schemas.documents import SOURCE, ExternalId, SourceName
 from api.schemas.wire import NO_NUL, RequestBody, ResponseBody
 
 _PLACE = re.compile(r"(\d{1,15})-([0-9a-f]{24})", re.ASCII)
@@ -35,6 +36,8 @@ class DocumentMatch(RequestBody):
     folder: Annotated[str | None, Field(max_length=LONGEST_PATH, description="In this folder and its subfolders")] = (
         None
     )
+    source: SourceName | None = Field(None, description=f"Of this source. {SOURCE}")
+    external_id: ExternalId | None = Field(None, description="The document of this item of `source`")
     tag_ids: TagIds = Field(default_factory=list, description="With all of these tags")
     state: list[DocumentState] = Field(default_factory=list[DocumentState], description="In any of these states")
     kb_id: Annotated[

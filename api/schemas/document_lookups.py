@@ -9,7 +9,7 @@ from analytiq.errors import InvalidInputError
 from analytiq.ingestion.documents.lookup import BATCH, LookedUp
 from analytiq.ingestion.documents.naming import LONGEST_PATH
 from analytiq.storage.repositories.document_lookups import PathPlace
-from api.schemas.documents import DocumentDetail
+from api.schemas.documents import SOURCE, DocumentDetail, ExternalId, ExternalIdentityBody, SourceName
 from api.schemas.wire import NO_CONTROLS, RequestBody, ResponseBody
 
 _PLACE = re.compile(r"([0-9a-f]{24}):(.+)", re.ASCII | re.DOTALL)
@@ -18,16 +18,24 @@ PathText = Annotated[str, Field(max_length=LONGEST_PATH)]
 
 
 class DocumentLookup(RequestBody):
-    """Paths to look up, or a folder: its documents and those of all subfolders."""
+    """Documents to look up: by paths, by folder with all subfolders, or by the external ids of one source."""
 
     model_config = ConfigDict(
         extra="forbid",
-        json_schema_extra={"examples": [{"folder": "contracts/2024"}, {"paths": ["contracts/2024/acme.pdf"]}]},
+        json_schema_extra={
+            "examples": [
+                {"folder": "contracts/2024"},
+                {"paths": ["contracts/2024/acme.pdf"]},
+                {"source": "wiki", "external_ids": ["4711"]},
+            ]
+        },
     )
 
     folder: PathText | None = None
     paths: Annotated[list[PathText] | None, Field(max_length=BATCH)] = None
-    after: Annotated[str | None, NO_CONTROLS, Field(max_length=2 * LONGEST_PATH)] = Field(
+    source: SourceName | None = Field(None, description=SOURCE)
+    external_ids: Annotated[list[ExternalId] | None, Field(max_length=BATCH, description="Items of `source`")] = None
+    after: Annotated[str, NO_CONTROLS, Field(max_length=2 * LONGEST_PATH)] | None = Field(
         None, description="The `next` value of the previous response"
     )
 
@@ -51,6 +59,7 @@ class DocumentAtPath(ResponseBody):
     document_id: str = Field(validation_alias="id")
     document_name: str = Field(description="The path")
     origin: str | None
+    external_identity: ExternalIdentityBody | None
     sha256: str
     byte_size: int
     state: str
@@ -58,7 +67,7 @@ class DocumentAtPath(ResponseBody):
 
 
 class DocumentsAtPaths(ResponseBody):
-    """Documents by path, at most 1,000. Several documents may have the same path."""
+    """Documents by path or external id, at most 1,000. Several documents may have the same path."""
 
     documents: list[DocumentAtPath]
     next: str | None = Field(

@@ -8,11 +8,12 @@ from pydantic import AliasPath, ConfigDict, Field, JsonValue, TypeAdapter
 from pydantic_core import from_json
 
 from analytiq.errors import InvalidInputError
+from analytiq.ingestion.documents.naming import LONGEST_EXTERNAL_ID, LONGEST_SOURCE, LONGEST_VERSION
 from analytiq.ingestion.documents.retrying import RetryQuery
-from analytiq.models.document import DocumentState
+from analytiq.models.document import DocumentState, ExternalIdentity
 from analytiq.models.upload import DuplicatePolicy
 from analytiq.storage.repositories.document_counts import DocumentCounts
-from api.schemas.wire import NO_NUL, Moment, RequestBody, ResponseBody
+from api.schemas.wire import NO_CONTROLS, NO_NUL, Moment, RequestBody, ResponseBody
 
 
 class FailureResponse(ResponseBody):
@@ -52,12 +53,44 @@ class KnowledgeBaseStateResponse(ResponseBody):
     indexed_at: Moment | None
 
 
+SourceName = Annotated[str, Field(min_length=1, max_length=LONGEST_SOURCE), NO_CONTROLS]
+ExternalId = Annotated[str, Field(min_length=1, max_length=LONGEST_EXTERNAL_ID), NO_CONTROLS]
+SOURCE = "Name of the other system, or of a part of it: wiki"
+
+
+class ExternalIdentityBody(RequestBody):
+    """An item of another system. `source` and `external_id` name one document of the organization."""
+
+    model_config = ConfigDict(title="ExternalIdentity", extra="forbid", frozen=True, from_attributes=True)
+
+    source: SourceName = Field(description=SOURCE)
+    external_id: ExternalId = Field(description="The item's id or address there")
+    version: Annotated[str, Field(min_length=1, max_length=LONGEST_VERSION), NO_CONTROLS] | None = Field(
+        None, description="The item's version there, such as an ETag; only equality counts"
+    )
+
+    def to_model(self) -> ExternalIdentity:
+        """Return the stored shape."""
+        return ExternalIdentity(source=self.source, external_id=self.external_id, version=self.version)
+
+
+def require_source(source: str | None, external_ids: object, *, field: str) -> None:
+    """Check that external ids are given with their source only.
+
+    Raises:
+        InvalidInputError: the source is missing.
+    """
+    if external_ids is not None and source is None:
+        raise InvalidInputError.of_field(field, "Give `source` too. An id is unique within its source only.")
+
+
 class DocumentResponse(ResponseBody):
     """A document."""
 
     document_id: str = Field(validation_alias="id")
     document_name: str = Field(description="The name with the folders of the upload: contracts/2024/acme.pdf")
     origin: str | None = Field(description="The directory of `analytiq ingest`")
+    external_identity: ExternalIdentityBody | None = Field(description="The item of another system")
     state: str = Field(description="uploaded, extracting, extracted or failed")
     tag_ids: list[str]
     metadata: dict[str, JsonValue]
@@ -163,6 +196,7 @@ class DocumentUpdate(RequestBody):
 
 
 MERGE = "Add tags and metadata to those of an existing document, instead of keeping or replacing them"
+EXTERNAL_IDENTITY = "The item of another system: the file becomes its document, or that document's next version"
 ORIGIN = "The source directory of the files, with its machine: stored with documents without an origin"
 
 
@@ -175,6 +209,7 @@ class DocumentUpload(RequestBody):
     tag_ids: Annotated[list[str] | None, Field(max_length=100)] = None
     metadata: dict[str, JsonValue] | None = None
     content_type: Annotated[str | None, Field(max_length=200)] = None
+    external_identity: ExternalIdentityBody | None = Field(None, description=EXTERNAL_IDENTITY)
 
     def decoded(self, field: str) -> bytes:
         """Decode the file's bytes.

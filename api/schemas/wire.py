@@ -94,7 +94,6 @@ def _without_nul(text: str) -> str:
 
 
 NO_CONTROLS = AfterValidator(_without_controls)
-
 """For single-line text such as names."""
 
 NO_NUL = AfterValidator(_without_nul)

@@ -149,6 +149,23 @@ def test_file_that_is_no_version_of_its_namesake_is_said_to_be_another(
     assert "another document has this name; --on-duplicate replace" in again.stdout
 
 
+def test_file_of_an_item_replaces_the_items_document(running: Running, files: Path, name: str) -> None:
+    bridge = files / f"{name}-bridge.txt"
+    item = ["ingest", str(bridge), "--source", "wiki", "--external-id", name, "--no-wait"]
+    assert "1 file: 1 created." in command(running, *item, "--external-version", "1").stdout
+    bridge.write_text("Another toll.")
+    assert "1 file: 1 already there." in command(running, *item, "--external-version", "1").stdout
+    assert "1 file: 1 replaced." in command(running, *item, "--external-version", "2").stdout
+    with client_of(running) as client:
+        (document,) = client.documents(source="wiki", external_id=name)
+    assert document.external_identity is not None
+    assert document.external_identity.version == "2"
+    refused = command(running, "ingest", str(files), "--source", "wiki", "--external-id", name)
+    assert (refused.returncode, "Give one file" in refused.stderr) == (1, True)
+    refused = command(running, "ingest", str(bridge), "--external-id", name)
+    assert (refused.returncode, "Give --source and --external-id together" in refused.stderr) == (1, True)
+
+
 def test_ctrl_c_says_what_goes_on_without_the_command(running: Running, files: Path, name: str) -> None:
     arguments = ["ingest", str(files), "--tag", name, "--watch", "--data-dir", str(running.data_dir)]
     process = subprocess.Popen(

@@ -106,7 +106,7 @@ def test_lookup_tells_what_is_there_by_folder_or_by_path(client: httpx.Client, o
     files = [(f"{number}.txt", str(number).encode()) for number in range(3)]
     paths = [f"{folder}/{name}" for name, _ in files]
     made = accepted(upload_form(client, files, paths=paths, origin="m:/data"), 201)["documents"]
-    below = accepted(client.post("/documents/lookup", json={"folder": folder}))
+    below = accepted(client.post("/documents/lookup", json={"folder": folder, "after": None}))
     assert [(item["document_name"], item["document_id"]) for item in below["documents"]] == [
         (path, item["document_id"]) for path, item in zip(paths, made, strict=True)
     ]

@@ -147,6 +147,11 @@ async def test_uploaded_document_is_found_by_the_next_questions(library: Library
         assert set(listed["documents"][0]["tags"]) == {library.tag_name, tag}
         again = await answer_of(client, "upload_document", name=name, text="# Owls\n\nThe owlery opens at dusk.")
         assert (again["outcome"], again["document_id"]) == ("returned", uploaded["document_id"])
+        item = {"source": "wiki", "external_id": name}
+        first = await answer_of(client, "upload_document", name=name, text="Owls.", external_identity=item)
+        renamed = await answer_of(client, "upload_document", name="owls.txt", text="Owls?", external_identity=item)
+        assert (first["outcome"], renamed["outcome"]) == ("created", "replaced")
+        assert first["document_id"] == renamed["document_id"] != uploaded["document_id"]
 
 
 async def test_binary_file_is_uploaded_and_read_page_by_page(library: Library) -> None:

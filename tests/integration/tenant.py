@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from analytiq.composition import Services
 from analytiq.ingestion.knowledge_bases.service import NewKnowledgeBase
 from analytiq.ingestion.upload.store import StagedFile, UploadResult
-from analytiq.models.document import Document
+from analytiq.models.document import Document, ExternalIdentity
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.organization import CacheScope, Organization
 from analytiq.models.tag import Tag
@@ -57,11 +57,14 @@ class Tenant:
         tags: Sequence[str] | None = None,
         metadata: dict[str, JsonValue] | None = None,
         policy: DuplicatePolicy = DuplicatePolicy.RETURN,
+        item: ExternalIdentity | None = None,
     ) -> UploadResult:
         """Upload a text file, by default with the tenant's tag; nothing is extracted yet."""
         staged = await self.stage(name, content)
         tag_ids = [self.tag.id] if tags is None else tags
-        return await self.services.ingestion.uploads.commit(staged, tag_ids=tag_ids, metadata=metadata, policy=policy)
+        return await self.services.ingestion.uploads.commit(
+            staged, tag_ids=tag_ids, metadata=metadata, policy=policy, external_identity=item
+        )
 
     async def replace(self, name: str, content: str | bytes) -> UploadResult:
         staged = await self.stage(name, content)

@@ -319,7 +319,7 @@ export interface paths {
         put?: never;
         /**
          * Search Documents By Path
-         * @description Look up documents by path, with the hashes of their files, before uploading.
+         * @description Look up documents by path or external id, with the hashes of their files, before uploading.
          *
          *     A call returns at most 1,000 documents; repeat it with `next` for the rest.
          */
@@ -369,7 +369,8 @@ export interface paths {
          *
          *     `on_duplicate` decides about a file with the same name and bytes: `return` (the default) returns the existing
          *     document; `create` creates another. `replace` makes the file the next version of the document with that name and
-         *     keeps its id. Folders are part of the name: `paths`, or `path` in JSON.
+         *     keeps its id. Folders are part of the name: `paths`, or `path` in JSON. A file with an external identity becomes the
+         *     document of that item, or the document's next version, whatever its name; `on_duplicate` does not apply.
          */
         post: operations["upload_documents"];
         delete?: never;
@@ -2951,6 +2952,7 @@ export interface components {
             document_name: string;
             /** Origin */
             origin: string | null;
+            external_identity: components["schemas"]["ExternalIdentityBody"] | null;
             /** Sha256 */
             sha256: string;
             /** Byte Size */
@@ -3009,6 +3011,8 @@ export interface components {
              * @description The directory of `analytiq ingest`
              */
             origin: string | null;
+            /** @description The item of another system */
+            external_identity: components["schemas"]["ExternalIdentityBody"] | null;
             /**
              * State
              * @description uploaded, extracting, extracted or failed
@@ -3070,7 +3074,7 @@ export interface components {
         };
         /**
          * DocumentLookup
-         * @description Paths to look up, or a folder: its documents and those of all subfolders.
+         * @description Documents to look up: by paths, by folder with all subfolders, or by the external ids of one source.
          * @example {
          *       "folder": "contracts/2024"
          *     }
@@ -3079,12 +3083,28 @@ export interface components {
          *         "contracts/2024/acme.pdf"
          *       ]
          *     }
+         * @example {
+         *       "external_ids": [
+         *         "4711"
+         *       ],
+         *       "source": "wiki"
+         *     }
          */
         DocumentLookup: {
             /** Folder */
             folder?: string | null;
             /** Paths */
             paths?: string[] | null;
+            /**
+             * Source
+             * @description Name of the other system, or of a part of it: wiki
+             */
+            source?: string | null;
+            /**
+             * External Ids
+             * @description Items of `source`
+             */
+            external_ids?: string[] | null;
             /**
              * After
              * @description The `next` value of the previous response
@@ -3108,6 +3128,16 @@ export interface components {
              * @description In this folder and its subfolders
              */
             folder?: string | null;
+            /**
+             * Source
+             * @description Of this source. Name of the other system, or of a part of it: wiki
+             */
+            source?: string | null;
+            /**
+             * External Id
+             * @description The document of this item of `source`
+             */
+            external_id?: string | null;
             /**
              * Tag Ids
              * @description With all of these tags
@@ -3180,6 +3210,8 @@ export interface components {
              * @description The directory of `analytiq ingest`
              */
             origin: string | null;
+            /** @description The item of another system */
+            external_identity: components["schemas"]["ExternalIdentityBody"] | null;
             /**
              * State
              * @description uploaded, extracting, extracted or failed
@@ -3265,7 +3297,7 @@ export interface components {
         };
         /**
          * DocumentsAtPaths
-         * @description Documents by path, at most 1,000. Several documents may have the same path.
+         * @description Documents by path or external id, at most 1,000. Several documents may have the same path.
          */
         DocumentsAtPaths: {
             /** Documents */
@@ -3667,6 +3699,28 @@ export interface components {
             degraded: components["schemas"]["DegradationResponse"][];
             /** @description Weights of the retrievers; null if a single one found all matches */
             weights: components["schemas"]["WeightsResponse"] | null;
+        };
+        /**
+         * ExternalIdentity
+         * @description An item of another system. `source` and `external_id` name one document of the organization.
+         */
+        ExternalIdentityBody: {
+            /**
+             * Source
+             * @description Name of the other system, or of a part of it: wiki
+             */
+            source: string;
+            /**
+             * External Id
+             * @description The item's id or address there
+             */
+            external_id: string;
+            /**
+             * Version
+             * @description The item's version there, such as an ETag; only equality counts
+             * @default null
+             */
+            version: string | null;
         };
         /**
          * FailureCountResponse
@@ -4510,6 +4564,8 @@ export interface components {
              * @description The directory of `analytiq ingest`
              */
             origin: string | null;
+            /** @description The item of another system */
+            external_identity: components["schemas"]["ExternalIdentityBody"] | null;
             /**
              * State
              * @description uploaded, extracting, extracted or failed
@@ -7230,6 +7286,11 @@ export interface components {
              * @default null
              */
             content_type: string | null;
+            /**
+             * @description The item of another system: the file becomes its document, or that document's next version
+             * @default null
+             */
+            external_identity: components["schemas"]["ExternalIdentityBody"] | null;
         };
         /**
          * DuplicatePolicy
@@ -8933,6 +8994,10 @@ export interface operations {
                 name_search?: string | null;
                 /** @description Documents in this folder and its subfolders, such as contracts/2024 */
                 folder?: string | null;
+                /** @description Documents of this source. Name of the other system, or of a part of it: wiki */
+                source?: string | null;
+                /** @description The document of this item of `source` */
+                external_id?: string | null;
                 /** @description Comma-separated ids. Documents must have all of these tags */
                 tag_ids?: string | null;
                 /** @description Documents with a tag of this knowledge base */
@@ -9047,6 +9112,8 @@ export interface operations {
                     merge?: boolean;
                     /** @description The source directory of the files, with its machine: stored with documents without an origin */
                     origin?: string;
+                    /** @description The item of another system: the file becomes its document, or that document's next version. A JSON object for each file, in their order; empty for a file without. Send them before the files */
+                    external_identities?: string[];
                 };
                 "application/json": components["schemas"]["DocumentUploads"];
             };

@@ -31,6 +31,10 @@ class DocumentLookups:
         found = await self._documents.at_paths(organization_id, paths, after=after, limit=BATCH)
         return _batch(found)
 
+    async def of_items(self, organization_id: str, source: str, external_ids: Sequence[str]) -> LookedUp:
+        """Return the documents of these items of a source, in any order and in one batch."""
+        return LookedUp(await self._documents.of_items(organization_id, source, external_ids), None)
+
     async def below(self, organization_id: str, folder: str, *, after: PathPlace | None) -> LookedUp:
         """Return the documents in a folder and below it."""
         found = await self._documents.below(organization_id, folder, after=after, limit=BATCH)

@@ -5,11 +5,16 @@ import re
 import unicodedata
 
 from analytiq.errors import InvalidInputError
+from analytiq.models.document import ExternalIdentity
 
 LONGEST_NAME = 255
 """Most characters of a file's or folder's name."""
 LONGEST_PATH = 1024
 LONGEST_ORIGIN = 1024
+LONGEST_SOURCE = 100
+LONGEST_EXTERNAL_ID = 2048
+"""An id may be an address."""
+LONGEST_VERSION = 256
 DIRECTION_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """They reverse the text, so that `report\\u202efdp.exe` looks like a PDF; Arabic and Hebrew names need none."""
 
@@ -80,6 +85,27 @@ def validated_origin(origin: str, *, field: str = "origin") -> str:
     return origin
 
 
+def validated_external_identity(identity: ExternalIdentity, *, field: str = "external_identity") -> ExternalIdentity:
+    """Validate an external identity; its parts stay as the other system spells them.
+
+    Raises:
+        InvalidInputError: a part is empty, too long, or holds control characters.
+    """
+    parts = (
+        ("source", identity.source, LONGEST_SOURCE),
+        ("external_id", identity.external_id, LONGEST_EXTERNAL_ID),
+        ("version", identity.version, LONGEST_VERSION),
+    )
+    for name, value, most in parts:
+        if value is None:
+            continue
+        if not 1 <= len(value) <= most:
+            raise InvalidInputError.of_field(f"{field}.{name}", f"Must have 1 to {most} characters.")
+        if any(is_control(character) for character in value):
+            raise InvalidInputError.of_field(f"{field}.{name}", "Must not hold control characters.")
+    return identity
+
+
 def last_component(name: str) -> str:
     """Return the last part of a name that may contain folders in any system's notation, as clients send them.
 
@@ -116,4 +142,14 @@ def identity_of(document_name: str, sha256: str, *, copy_of: str | None = None) 
     `copy_of`: the id of a deliberate second copy (`on_duplicate: create`).
     """
     parts = [document_name, sha256] if copy_of is None else [document_name, sha256, copy_of]
+    return _hashed(parts)
+
+
+def identity_of_item(item: ExternalIdentity) -> str:
+    """Return the key under which all versions of an item of another system are one document."""
+    # A document's name is never empty, so no key of `identity_of` begins like this one.
+    return _hashed(["", item.source, item.external_id])
+
+
+def _hashed(parts: list[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()

@@ -88,7 +88,7 @@ class Documents:
 
         async def commit(session: Session) -> Document:
             # The identity depends on the bytes within this transaction: they may be replaced concurrently.
-            if "document_name" in changes:
+            if "document_name" in changes and document.external_identity is None:
                 now = await self._documents.get(organization_id, document_id, session=session)
                 if now is None:
                     raise unknown_document(document_id)

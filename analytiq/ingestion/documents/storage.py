@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 import structlog
 
 from analytiq.errors import QuotaExceededError
+from analytiq.models.document import Document, ExternalIdentity
 from analytiq.models.storage import StorageAccount, StorageAmount
 from analytiq.storage.repositories.documents import DocumentRepository
 from analytiq.storage.repositories.storage_accounts import StorageAccountRepository
@@ -40,11 +41,16 @@ class Storage:
         return StorageAccount(organization_id=organization_id, used=await self._accounts.counted(organization_id))
 
     async def guarded(
-        self, organization_id: str, document_name: str, source: AsyncIterator[bytes]
+        self,
+        organization_id: str,
+        document_name: str,
+        source: AsyncIterator[bytes],
+        *,
+        external_identity: ExternalIdentity | None = None,
     ) -> AsyncIterator[bytes]:
         """Pass the bytes through while the organization has room for them.
 
-        A file with an existing name may replace that document, so that document's size counts as free.
+        A file with a known external identity or name may replace that document, so that document's size counts as free.
 
         Raises:
             QuotaExceededError: there is no room, by the current estimate.
@@ -56,7 +62,9 @@ class Storage:
                 yield block
             return
         self._bounded.add(organization_id)
-        if account.documents_left == 0 and not await self._documents.named(organization_id, document_name, limit=1):
+        if account.documents_left == 0 and not await self._replaceable(
+            organization_id, document_name, external_identity
+        ):
             raise _exceeded(account, StorageAmount(documents=1))
         received, most_bytes = 0, account.bytes_left
         is_name_looked_for = False
@@ -65,11 +73,20 @@ class Storage:
             if most_bytes is not None and received > most_bytes:
                 if not is_name_looked_for:
                     is_name_looked_for = True
-                    named = await self._documents.named(organization_id, document_name)
-                    most_bytes += max((document.byte_size for document in named), default=0)
+                    former = await self._replaceable(organization_id, document_name, external_identity)
+                    most_bytes += max((document.byte_size for document in former), default=0)
                 if received > most_bytes:
                     raise _exceeded(account, StorageAmount(stored_bytes=received), is_whole=False)
             yield block
+
+    async def _replaceable(
+        self, organization_id: str, document_name: str, external_identity: ExternalIdentity | None
+    ) -> list[Document]:
+        """Return the documents whose next version the file may be."""
+        if external_identity is None:
+            return await self._documents.named(organization_id, document_name)
+        found = await self._documents.with_external_identity(organization_id, external_identity)
+        return [] if found is None else [found]
 
     @asynccontextmanager
     async def in_turn(self, organization_id: str) -> AsyncGenerator[None]:

@@ -9,11 +9,11 @@ from pydantic import JsonValue
 from analytiq import clock
 from analytiq.errors import ConflictError, TransientError
 from analytiq.ingestion.documents.metadata import validated_metadata
-from analytiq.ingestion.documents.naming import identity_of
+from analytiq.ingestion.documents.naming import identity_of, identity_of_item
 from analytiq.ingestion.documents.requests import clean_request, extract_request
 from analytiq.ingestion.documents.storage import Storage
 from analytiq.ingestion.membership import document_changed
-from analytiq.models.document import Document, DocumentState
+from analytiq.models.document import Document, DocumentState, ExternalIdentity
 from analytiq.models.storage import StorageAmount
 from analytiq.models.upload import DuplicatePolicy, Upload, UploadOutcome
 from analytiq.storage.all_repositories import Repositories
@@ -32,6 +32,7 @@ class Placement:
     """See `StagedFile.content`."""
     document_name: str
     origin: str | None
+    external_identity: ExternalIdentity | None
     merges: bool
     """See `Uploads.commit`."""
     content_type: str
@@ -56,6 +57,10 @@ class Placing:
 
     async def already_there(self, placement: Placement, policy: DuplicatePolicy) -> Document | None:
         """Return the document that makes the upload superfluous, with one read and no transaction."""
+        if placement.external_identity is not None:
+            organization_id = placement.upload.organization_id
+            document = await self._documents.with_external_identity(organization_id, placement.external_identity)
+            return document if document and _is_current(placement, document, placement.external_identity) else None
         if policy is DuplicatePolicy.CREATE:
             return None
         identity = identity_of(placement.document_name, placement.stored.sha256)
@@ -73,6 +78,9 @@ class Placing:
         Raises:
             ConflictError: several documents have the name, and none has these bytes.
         """
+        item = placement.external_identity
+        if item is not None:
+            return lambda session: self._follow(session, placement, item)
         target = await self._replaced_by(placement) if policy is DuplicatePolicy.REPLACE else None
         if target is not None and placement.merges and _is_same(placement, target):
             # The bytes exist and were extracted: only tags, metadata or the origin change.
@@ -117,6 +125,12 @@ class Placing:
     async def _merge(self, session: Session, placement: Placement, existing: Document) -> Document:
         """Add the upload's tags and metadata to the document with its bytes and its name."""
         changes = _merged(placement, existing) if placement.merges else {}
+        return await self._change(session, placement, existing, changes)
+
+    async def _change(
+        self, session: Session, placement: Placement, existing: Document, changes: dict[str, Any]
+    ) -> Document:
+        """Change the document, but not its bytes."""
         if not changes:
             return existing
         document = await self._documents.change(session, existing.organization_id, existing.id, changes)
@@ -136,7 +150,30 @@ class Placing:
             raise ConflictError(
                 "The document to replace was deleted or renamed during the upload. Upload the file again."
             )
-        changes: dict[str, Any] = {
+        changes: dict[str, Any] = {}
+        if now.sha256 != placement.stored.sha256:
+            changes["identity"] = identity_of(placement.document_name, placement.stored.sha256)
+        changes |= _told(placement, now)
+        if placement.origin is not None:
+            changes["origin"] = placement.origin
+        return await self._replace_bytes(session, placement, now, changes)
+
+    async def _follow(
+        self, session: Session, placement: Placement, item: ExternalIdentity
+    ) -> tuple[Document, UploadOutcome]:
+        """Make the document of an item, or bring it up to date."""
+        now = await self._documents.with_external_identity(placement.upload.organization_id, item, session=session)
+        if now is None:
+            return await self._create(session, placement, is_copy=False)
+        changes = _item_changes(placement, now, item)
+        if _has_new_bytes(placement, now):
+            return await self._replace_bytes(session, placement, now, changes)
+        return await self._change(session, placement, now, changes), UploadOutcome.RETURNED
+
+    async def _replace_bytes(
+        self, session: Session, placement: Placement, now: Document, changes: dict[str, Any]
+    ) -> tuple[Document, UploadOutcome]:
+        of_file = {
             "file_id": placement.upload.file_id,
             "sha256": placement.stored.sha256,
             "byte_size": placement.stored.byte_size,
@@ -144,18 +181,7 @@ class Placing:
             "state": DocumentState.UPLOADED.value,
             "error": None,
         }
-        if now.sha256 != placement.stored.sha256:
-            changes["identity"] = identity_of(placement.document_name, placement.stored.sha256)
-        if placement.merges:
-            changes |= _merged(placement, now)
-        else:
-            if placement.tag_ids is not None:
-                changes["tag_ids"] = list(placement.tag_ids)
-            if placement.metadata is not None:
-                changes["metadata"] = placement.metadata
-        if placement.origin is not None:
-            changes["origin"] = placement.origin
-        document = await self._documents.change(session, target.organization_id, target.id, changes)
+        document = await self._documents.change(session, now.organization_id, now.id, {**changes, **of_file})
         if document is None:
             raise ConflictError("The document to replace was deleted during the upload. Upload the file again.")
         difference = StorageAmount(stored_bytes=document.byte_size - now.byte_size)
@@ -165,7 +191,7 @@ class Placing:
             extract_request(document.organization_id, document.id, byte_size=document.byte_size),
             clean_request(document.organization_id, document.id),
         ]
-        if placement.tag_ids is not None:
+        if placement.tag_ids is not None or "document_name" in changes:
             requests.append(document_changed(document.organization_id, document.id))
         await self._jobs.enqueue(requests, request_id=placement.request_id, session=session)
         return document, UploadOutcome.REPLACED
@@ -188,11 +214,49 @@ class Placing:
 
 def _replacing_matters(placement: Placement, document: Document) -> bool:
     """Return True if replacing a document by its own bytes would change anything; a failed extraction is retried."""
-    return (
-        document.state is DocumentState.FAILED
-        or (placement.tag_ids is not None and placement.tag_ids != document.tag_ids)
-        or (placement.metadata is not None and placement.metadata != document.metadata)
-    )
+    return document.state is DocumentState.FAILED or bool(_told(placement, document))
+
+
+def _is_current(placement: Placement, document: Document, item: ExternalIdentity) -> bool:
+    """Return True if the upload would change nothing of the item's document."""
+    return not _has_new_bytes(placement, document) and not _item_changes(placement, document, item)
+
+
+def _has_new_bytes(placement: Placement, document: Document) -> bool:
+    """Return True if the item's bytes are to be read: those of an equal version are taken to be equal."""
+    if document.state is DocumentState.FAILED:
+        return True
+    return not _is_same_version(placement, document) and document.sha256 != placement.stored.sha256
+
+
+def _is_same_version(placement: Placement, document: Document) -> bool:
+    given, known = placement.external_identity, document.external_identity
+    return given is not None and given.version is not None and known is not None and given.version == known.version
+
+
+def _item_changes(placement: Placement, document: Document, item: ExternalIdentity) -> dict[str, Any]:
+    """Return the changes that bring the document of an item up to date, without those of its bytes."""
+    changes = _told(placement, document)
+    if placement.document_name != document.document_name:
+        changes["document_name"] = placement.document_name
+    if placement.origin is not None and placement.origin != document.origin:
+        changes["origin"] = placement.origin
+    # A version that the upload leaves out stays known as long as its bytes do.
+    if item != document.external_identity and (item.version is not None or _has_new_bytes(placement, document)):
+        changes["external_identity"] = item.model_dump()
+    return changes
+
+
+def _told(placement: Placement, document: Document) -> dict[str, Any]:
+    """Return the changes of tags and metadata that the upload asks for."""
+    if placement.merges:
+        return _merged(placement, document)
+    changes: dict[str, Any] = {}
+    if placement.tag_ids is not None and placement.tag_ids != document.tag_ids:
+        changes["tag_ids"] = list(placement.tag_ids)
+    if placement.metadata is not None and placement.metadata != document.metadata:
+        changes["metadata"] = placement.metadata
+    return changes
 
 
 def _merged(placement: Placement, document: Document) -> dict[str, Any]:
@@ -218,13 +282,14 @@ def _is_same(placement: Placement, document: Document) -> bool:
 
 
 def _new_document(placement: Placement) -> Document:
-    now = clock.now()
+    now, item = clock.now(), placement.external_identity
     return Document(
         id=new_id(),
         organization_id=placement.upload.organization_id,
         document_name=placement.document_name,
         origin=placement.origin,
-        identity=identity_of(placement.document_name, placement.stored.sha256),
+        identity=identity_of_item(item) if item else identity_of(placement.document_name, placement.stored.sha256),
+        external_identity=item,
         sha256=placement.stored.sha256,
         byte_size=placement.stored.byte_size,
         content_type=placement.content_type,

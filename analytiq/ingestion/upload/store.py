@@ -9,13 +9,13 @@ import structlog
 from pydantic import JsonValue
 
 from analytiq import clock
-from analytiq.errors import TransientError
+from analytiq.errors import InvalidInputError, TransientError
 from analytiq.ingestion.documents.metadata import validated_metadata
 from analytiq.ingestion.documents.metadata_fields import MetadataFields
-from analytiq.ingestion.documents.naming import validated_origin, validated_path
+from analytiq.ingestion.documents.naming import validated_external_identity, validated_origin, validated_path
 from analytiq.ingestion.documents.storage import Storage
 from analytiq.ingestion.upload.placement import Placement, Placing
-from analytiq.models.document import Document
+from analytiq.models.document import Document, ExternalIdentity
 from analytiq.models.upload import DuplicatePolicy, Upload, UploadOutcome
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.files import StoredBytes, describe
@@ -78,8 +78,11 @@ class Uploads:
         content_type: str,
         source: AsyncIterator[bytes],
         field: str = "files",
+        external_identity: ExternalIdentity | None = None,
     ) -> StagedFile:
         """Write a file's bytes, in constant memory, under a lease; `field` names the file in errors.
+
+        `external_identity` tells the storage quota which document the file may replace, where it is known by now.
 
         Raises:
             InvalidInputError: the name is invalid.
@@ -87,7 +90,7 @@ class Uploads:
             QuotaExceededError: the organization has no room for it; nothing of it is kept.
         """
         name = validated_path(document_name, field=field)
-        source = self._storage.guarded(organization_id, name, source)
+        source = self._storage.guarded(organization_id, name, source, external_identity=external_identity)
         now = clock.now()
         upload = Upload(
             id=new_id(),
@@ -121,11 +124,13 @@ class Uploads:
         merges: bool = False,
         path: str | None = None,
         origin: str | None = None,
+        external_identity: ExternalIdentity | None = None,
         request_id: str | None = None,
     ) -> UploadResult:
         """Create a document of the staged bytes, by the policy for duplicates; `tag_ids` are known to exist.
 
-        None for tags or metadata means none for a new document, and unchanged for a replaced one.
+        None for tags or metadata means none for a new document, and unchanged for a replaced one. A file with an
+        external identity makes the document of that item, or becomes its next version; the policy does not apply.
 
         Args:
             staged: the result of `stage`.
@@ -135,14 +140,21 @@ class Uploads:
             merges: add tags and metadata to those of an existing document, instead of keeping or replacing them.
             path: the document's name with its folders; the staged name if left out.
             origin: see `Document.origin`.
+            external_identity: see `Document.external_identity`.
             request_id: the call's id, for the log.
 
         Raises:
-            InvalidInputError: the path or the origin is invalid, the metadata is not storable, or a declared field has
-                a value of another type.
+            InvalidInputError: the path, the origin or the external identity is invalid, `policy` asks for a copy of an
+                item, the metadata is not storable, or a declared field has a value of another type.
             ConflictError: the document to replace is ambiguous.
             QuotaExceededError: the organization has no room for it.
         """
+        if external_identity is not None:
+            validated_external_identity(external_identity)
+            if policy is DuplicatePolicy.CREATE:
+                raise InvalidInputError.of_field(
+                    "on_duplicate", "An external identity names one document. Use `return` or `replace`."
+                )
         kept, declared = None if metadata is None else validated_metadata(metadata), None
         if kept:
             kept, declared = await self._metadata_fields.fitted(staged.upload.organization_id, kept)
@@ -152,6 +164,7 @@ class Uploads:
             content=staged.content,
             document_name=staged.document_name if path is None else validated_path(path),
             origin=None if origin is None else validated_origin(origin),
+            external_identity=external_identity,
             merges=merges,
             content_type=staged.content_type,
             tag_ids=None if tag_ids is None else tuple(tag_ids),

@@ -30,6 +30,15 @@ class DocumentLookupRepository:
         """Return the documents with exactly these paths."""
         return await self._ordered(organization_id, {"$in": list(paths)}, after=after, limit=limit)
 
+    async def of_items(self, organization_id: str, source: str, external_ids: Sequence[str]) -> list[Document]:
+        """Return the documents of these items of a source."""
+        query: Row = {
+            "organization_id": organization_id,
+            "external_identity.source": source,
+            "external_identity.external_id": {"$in": list(external_ids)},
+        }
+        return [decode(Document, row) async for row in self._collection.find(query)]
+
     async def below(self, organization_id: str, folder: str, *, after: PathPlace | None, limit: int) -> list[Document]:
         """Return the documents in a folder and below it."""
         return await self._ordered(organization_id, below(folder), after=after, limit=limit)

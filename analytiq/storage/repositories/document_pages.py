@@ -29,6 +29,9 @@ class DocumentQuery:
     name_search: str | None = None
     folder: str | None = None
     """Folder whose documents, at any depth, are listed."""
+    source: str | None = None
+    external_id: str | None = None
+    """With `source`: the document of one item."""
     tag_ids: tuple[str, ...] = ()
     any_tag_ids: tuple[str, ...] | None = None
     """The tags of a knowledge base: its documents have one of them; None does not filter."""
@@ -55,6 +58,10 @@ async def matching(
         wanted["document_name"] = {"$regex": re.escape(query.name_search), "$options": "i"}
     if query.folder:
         wanted.setdefault("document_name", {}).update(below(query.folder))
+    if query.source is not None:
+        wanted["external_identity.source"] = query.source
+    if query.external_id is not None:
+        wanted["external_identity.external_id"] = query.external_id
     if query.tag_ids:
         wanted["tag_ids"] = {"$all": list(query.tag_ids)}
     if query.any_tag_ids is not None:

@@ -11,7 +11,7 @@ from pymongo.write_concern import WriteConcern
 
 from analytiq import clock
 from analytiq.errors import ConflictError
-from analytiq.models.document import Document, DocumentState, Failure
+from analytiq.models.document import Document, DocumentState, ExternalIdentity, Failure
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import object_id, object_ids
 from analytiq.storage.repositories.document_pages import BY_NAME, DocumentQuery, page_of
@@ -25,6 +25,12 @@ INDEXES = {
     "docs": [
         IndexModel(list(COUNTED_BY.items())),
         IndexModel([("organization_id", 1), ("identity", 1)], unique=True),
+        IndexModel(
+            [("organization_id", 1), ("external_identity.source", 1), ("external_identity.external_id", 1)],
+            name="external_identity",
+            unique=True,
+            partialFilterExpression={"external_identity.source": {"$exists": True}},
+        ),
         IndexModel([("organization_id", 1), ("created_at", -1), ("_id", -1)]),
         IndexModel([("organization_id", 1), ("updated_at", -1), ("_id", -1)]),
         IndexModel([("organization_id", 1), ("document_name", 1), ("_id", 1)], name=BY_NAME),
@@ -105,9 +111,22 @@ class DocumentRepository:
         row: Row | None = await self._majority.find_one({"organization_id": organization_id, "identity": identity})
         return decode(Document, row) if row else None
 
+    async def with_external_identity(
+        self, organization_id: str, item: ExternalIdentity, *, session: Session | None = None
+    ) -> Document | None:
+        """Return the organization's document of this item, in any version; as a majority holds it, or the session."""
+        query = {
+            "organization_id": organization_id,
+            "external_identity.source": item.source,
+            "external_identity.external_id": item.external_id,
+        }
+        collection = self._majority if session is None else self._collection
+        row: Row | None = await collection.find_one(query, session=session)
+        return decode(Document, row) if row else None
+
     async def named(self, organization_id: str, document_name: str, *, limit: int = 10) -> list[Document]:
-        """Return the organization's documents of exactly this name, newest first."""
-        query = {"organization_id": organization_id, "document_name": document_name}
+        """Return the organization's documents of exactly this name and without external identity, newest first."""
+        query = {"organization_id": organization_id, "document_name": document_name, "external_identity": None}
         cursor = self._collection.find(query).sort("_id", -1).limit(limit)
         return [decode(Document, row) async for row in cursor]
 

@@ -9,6 +9,7 @@ import pytest
 
 from analytiq.composition import Services
 from analytiq.errors import AnalytiqError, ConflictError, InvalidInputError, NotFoundError
+from analytiq.models.document import ExternalIdentity
 from analytiq.models.organization import CacheScope
 from analytiq.operations.backup.making import Backup
 from analytiq.operations.backup.restoring import Restore, RestoreOptions, verified
@@ -22,6 +23,7 @@ from tests.fakes.embedding_server import EmbeddingServer
 from tests.integration.backup.archiving import archive_of, lose, original_of, restore_from, seen_of
 from tests.integration.tenant import Tenant, new_tenant, prose
 
+MOTHS = {"source": "wiki", "external_id": "4711", "version": "7"}
 QUESTIONS = ("Which sentence tells of whales?", "birds in the year 1003")
 
 
@@ -32,7 +34,7 @@ async def furnish(tenant: Tenant) -> list[str]:
     await tenant.document("whales.txt", prose("whales", 8), metadata={"year": 1003, "ids": [tenant.id]})
     await tenant.document("birds.txt", prose("birds", 5))
     await tenant.document("long.txt", prose("snails", 2400))  # in segments, and in more than one GridFS chunk
-    await tenant.document("untagged.txt", prose("moths", 2), tags=[])
+    await tenant.document("untagged.txt", prose("moths", 2), tags=[], item=ExternalIdentity(**MOTHS))
     await tenant.replace("birds.txt", prose("birds", 6))
     await tenant.drain()
     for kb_id in (kb.id, other.id):
@@ -55,6 +57,7 @@ async def test_lost_organization_comes_back_as_it_was_without_a_call_to_a_provid
 ) -> None:
     await furnish(tenant)
     before = await seen_of(services, tenant.id, QUESTIONS)
+    assert MOTHS in [document["external_identity"] for document in before.documents]
     archive, made = await archive_of(services.connection, [tenant.id])
     assert made.trailer.warnings == ()
     await lose(services.connection, tenant.id)

@@ -9,12 +9,15 @@ from analytiq.ingestion.documents.naming import (
     LONGEST_NAME,
     LONGEST_PATH,
     identity_of,
+    identity_of_item,
     last_component,
+    validated_external_identity,
     validated_folder,
     validated_name,
     validated_origin,
     validated_path,
 )
+from analytiq.models.document import ExternalIdentity
 
 
 @pytest.mark.parametrize(
@@ -148,3 +151,33 @@ def test_name_that_brings_folders_along_loses_them(sent: str, kept: str) -> None
 def test_name_of_a_folder_is_no_name(sent: str) -> None:
     with pytest.raises(InvalidInputError):
         last_component(sent)
+
+
+def test_key_of_an_item_is_that_of_its_source_and_id_alone() -> None:
+    first = ExternalIdentity(source="wiki", external_id="1", version="a")
+    assert identity_of_item(first) == identity_of_item(first.model_copy(update={"version": "b"}))
+    others = [
+        identity_of_item(ExternalIdentity(source="wiki", external_id="2")),
+        identity_of_item(ExternalIdentity(source="chat", external_id="1")),
+        identity_of("wiki", "1"),
+    ]
+    assert len({identity_of_item(first), *others}) == 4
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("source", ""), ("source", "x" * 101), ("source", "a\nb"), ("external_id", ""), ("external_id", "x" * 2049),
+        ("external_id", "a\0b"), ("external_id", "\ud800"), ("version", ""), ("version", "x" * 257),
+        ("version", "\x1b"),
+    ],
+)  # fmt: skip
+def test_part_of_an_external_identity_that_cannot_be_kept_is_named(part: str, value: str) -> None:
+    identity = ExternalIdentity(source="wiki", external_id="1", version="2").model_copy(update={part: value})
+    with pytest.raises(InvalidInputError, match=rf"^external_identity\.{part}: Must "):
+        validated_external_identity(identity)
+
+
+def test_external_identity_stays_as_the_other_system_spells_it() -> None:
+    identity = ExternalIdentity(source="Wiki ", external_id="https://wiki/é?a=1#b", version='W/"é"')
+    assert validated_external_identity(identity) == identity

@@ -85,6 +85,12 @@ export function DetailsTab({ document }: { document: DocumentDetail }) {
             <Line term="Changed">
               <Time at={document.updated_at} />
             </Line>
+            {document.external_identity && (
+              <Line term="Source">
+                {document.external_identity.source}: {document.external_identity.external_id}
+                {document.external_identity.version && ` (version ${document.external_identity.version})`}
+              </Line>
+            )}
             <Line term="SHA-256">
               <span className="font-mono text-xs break-all">{document.sha256}</span>
             </Line>

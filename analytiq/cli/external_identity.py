@@ -1,0 +1,22 @@
+"""`--source`, `--external-id` and `--external-version` of `analytiq ingest`."""
+
+from analytiq.cli.files import Found
+from analytiq.client import ExternalIdentity
+from analytiq.errors import InvalidInputError
+
+
+def read_external_identity(
+    source: str | None, external_id: str | None, version: str | None, *, found: Found, watch: bool
+) -> ExternalIdentity | None:
+    """Read the item that a single file comes from; None for none.
+
+    Raises:
+        InvalidInputError: a part is missing, or there are several files.
+    """
+    if source is None and external_id is None and version is None:
+        return None
+    if source is None or external_id is None:
+        raise InvalidInputError("An item has a source and an id. Give --source and --external-id together.")
+    if watch or len(found.files) != 1:
+        raise InvalidInputError("--external-id names the item of one file. Give one file, without --watch.")
+    return ExternalIdentity(source=source, external_id=external_id, version=version)
