@@ -27,6 +27,7 @@ function document(state: string, bases: Base[] = [], more: Partial<DocumentDetai
     document_id: "d",
     document_name: "a.pdf",
     origin: null,
+    external_identity: null,
     state,
     tag_ids: [],
     metadata: {},

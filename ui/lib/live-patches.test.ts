@@ -7,6 +7,7 @@ function document(changes: Partial<LiveDocument> = {}): LiveDocument {
     document_id: "a",
     document_name: "a.pdf",
     origin: null,
+    external_identity: null,
     state: "extracting",
     tag_ids: [],
     metadata: {},

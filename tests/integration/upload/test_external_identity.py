@@ -232,3 +232,10 @@ async def test_next_version_of_an_item_fits_a_full_quota_under_any_name(tenant: 
     assert await put(item("2")) is UploadOutcome.REPLACED
     with pytest.raises(QuotaExceededError):
         await put(item(external_id="4712"))
+
+
+async def test_item_is_found_by_the_index_of_identities(tenant: Tenant, migrated: MongoConnection) -> None:
+    await tenant.upload("a.txt", "text", item=item("1"))
+    query = {"organization_id": tenant.id, "external_identity.source": "wiki", "external_identity.external_id": "4711"}
+    explained = await migrated.database["docs"].find(query).explain()
+    assert "'indexName': 'external_identity'" in str(explained["queryPlanner"]["winningPlan"])
