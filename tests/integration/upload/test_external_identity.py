@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
+from bson import ObjectId
 
 from analytiq.errors import ConflictError, InvalidInputError, QuotaExceededError
 from analytiq.ingestion.upload.store import WITH_DOCUMENT_BYTES
@@ -236,6 +237,14 @@ async def test_next_version_of_an_item_fits_a_full_quota_under_any_name(tenant: 
 
 async def test_item_is_found_by_the_index_of_identities(tenant: Tenant, migrated: MongoConnection) -> None:
     await tenant.upload("a.txt", "text", item=item("1"))
+    docs = migrated.database["docs"]
+    (row,) = [row async for row in docs.find({})]
+    ids = [str(number) for number in range(100)]
+    others = [
+        {**row, "_id": ObjectId(), "identity": id_, "external_identity": item(external_id=id_).model_dump()}
+        for id_ in ids
+    ]
+    await docs.insert_many(others)
     query = {"organization_id": tenant.id, "external_identity.source": "wiki", "external_identity.external_id": "4711"}
-    explained = await migrated.database["docs"].find(query).explain()
+    explained = await docs.find(query).explain()
     assert "'indexName': 'external_identity'" in str(explained["queryPlanner"]["winningPlan"])
