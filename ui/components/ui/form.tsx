@@ -61,11 +61,19 @@ export function showFailure<Values extends FieldValues>(
   const fields = error instanceof ApiError ? error.fields : [];
   let isShown = fields.length > 0;
   for (const { field, reason } of fields) {
-    const name = renamed[field] ?? (field.replaceAll(/\[(\d+)\]/g, ".$1") as FieldPath<Values>);
-    if (form.getValues(name) === undefined) isShown = false;
+    const name = renamed[field] ?? nearestField(form, field.replaceAll(/\[(\d+)\]/g, ".$1"));
+    if (name === null) isShown = false;
     else form.setError(name, { type: "server", message: reason });
   }
   if (!isShown) form.setError("root.server", { message: error.message });
+}
+
+/** The form's field at a place of the API, or around it: a filter typed as JSON is one field. */
+function nearestField<Values extends FieldValues>(form: UseFormReturn<Values>, place: string): FieldPath<Values> | null {
+  const name = place as FieldPath<Values>;
+  if (form.getValues(name) !== undefined) return name;
+  const end = place.lastIndexOf(".");
+  return end < 0 ? null : nearestField(form, place.slice(0, end));
 }
 
 /** The part of a failure that belongs to no field; `note` follows it. */

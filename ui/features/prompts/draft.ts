@@ -1,40 +1,64 @@
-/** What is being written of a prompt, as the form holds it, and as the API takes it. */
+/** A prompt as its form holds it and as the API takes it. Fields have the API's names, numbers and JSON are as typed. */
+
+import * as z from "zod/mini";
 
 import type { Schemas } from "@/api/client";
+import { required, typedNumber } from "@/lib/checks";
+import { formatCount } from "@/lib/format";
 
 import { isObject, type JsonObject } from "./answer-schema";
 import type { Prompt, PromptVersion } from "./queries";
 
-export interface Draft {
-  name: string;
-  text: string;
-  model: string | null;
-  schema: JsonObject | null;
-  tagIds: readonly string[];
-  kbId: string | null;
-  /** Numbers as they are typed; empty: none. */
-  temperature: string;
-  maxTokens: string;
-  maxIterations: string;
-  tokenBudget: string;
-  spuBudget: string;
-  /** JSON as it is typed; empty: none. */
-  filter: string;
+/** A number as typed, in a range that may begin at zero; empty: none. */
+function optionalNumber(least: number, most: number) {
+  const problem = `Enter a whole number from ${formatCount(least)} to ${formatCount(most)}.`;
+  return typedNumber(problem, { least, most, isOptional: true });
 }
+
+export const PROMPT_SCHEMA = z
+  .object({
+    name: required("Enter a name."),
+    text: required("Enter the instructions."),
+    model: z.nullable(z.string()),
+    /** JSON; empty: the answer is a text. */
+    answer_schema: z.string(),
+    /** Why the schema cannot be saved as it stands; empty where it can. */
+    schema_problem: z.string(),
+    tag_ids: z.array(z.string()),
+    runs_on_existing: z.boolean(),
+    kb_id: z.nullable(z.string()),
+    /** JSON as typed; empty: none. */
+    metadata_filter: z.string(),
+    temperature: typedNumber("Enter a number from 0 to 2.", { least: 0, most: 2, isWhole: false, isOptional: true }),
+    max_tokens: optionalNumber(1, 1_000_000),
+    max_iterations: typedNumber("Enter a whole number from 1 to 20.", { least: 1, most: 20 }),
+    token_budget: optionalNumber(100, 100_000_000),
+    spu_budget: optionalNumber(0, 1_000_000),
+  })
+  .check(({ value, issues }) => {
+    const refuse = (field: keyof Draft, message: string) => issues.push({ code: "custom", message, path: [field], input: value[field] });
+    if (value.schema_problem !== "") refuse("answer_schema", value.schema_problem);
+    const problem = value.kb_id === null ? null : filterProblem(value.metadata_filter);
+    if (problem !== null) refuse("metadata_filter", problem);
+  });
+
+export type Draft = z.infer<typeof PROMPT_SCHEMA>;
 
 export const EMPTY_DRAFT: Draft = {
   name: "",
   text: "",
   model: null,
-  schema: null,
-  tagIds: [],
-  kbId: null,
+  answer_schema: "",
+  schema_problem: "",
+  tag_ids: [],
+  runs_on_existing: false,
+  kb_id: null,
+  metadata_filter: "",
   temperature: "",
-  maxTokens: "",
-  maxIterations: "5",
-  tokenBudget: "",
-  spuBudget: "",
-  filter: "",
+  max_tokens: "",
+  max_iterations: "5",
+  token_budget: "",
+  spu_budget: "",
 };
 
 const written = (value: number | null) => (value === null ? "" : String(value));
@@ -44,21 +68,28 @@ export function draftOf(version: PromptVersion, name: string): Draft {
     name,
     text: version.text,
     model: version.model,
-    schema: version.answer_schema as JsonObject | null,
-    tagIds: version.tag_ids,
-    kbId: version.kb_id,
+    answer_schema: version.answer_schema === null ? "" : JSON.stringify(version.answer_schema),
+    schema_problem: "",
+    tag_ids: version.tag_ids,
+    runs_on_existing: false,
+    kb_id: version.kb_id,
+    metadata_filter: version.metadata_filter === null ? "" : JSON.stringify(version.metadata_filter, null, 2),
     temperature: written(version.temperature),
-    maxTokens: written(version.max_tokens),
-    maxIterations: String(version.max_iterations),
-    tokenBudget: written(version.token_budget),
-    spuBudget: written(version.spu_budget),
-    filter: version.metadata_filter === null ? "" : JSON.stringify(version.metadata_filter, null, 2),
+    max_tokens: written(version.max_tokens),
+    max_iterations: String(version.max_iterations),
+    token_budget: written(version.token_budget),
+    spu_budget: written(version.spu_budget),
   };
 }
 
 export function isSameDraft(one: Draft, other: Draft): boolean {
-  const comparable = (draft: Draft) => JSON.stringify({ ...draft, tagIds: [...draft.tagIds].sort() });
-  return comparable(one) === comparable(other);
+  // By name: a form may hold the fields in another order. Whether it also runs on documents is no part of a prompt.
+  const comparable = ({ runs_on_existing: _, ...draft }: Draft): Omit<Draft, "runs_on_existing"> => ({
+    ...draft,
+    tag_ids: [...draft.tag_ids].sort(),
+  });
+  const [left, right] = [comparable(one), comparable(other)];
+  return (Object.keys(left) as (keyof typeof left)[]).every((field) => JSON.stringify(left[field]) === JSON.stringify(right[field]));
 }
 
 /** Why the filter cannot be sent; null where it can. */
@@ -71,24 +102,28 @@ export function filterProblem(filter: string): string | null {
   }
 }
 
+export function schemaOf(draft: Pick<Draft, "answer_schema">): JsonObject | null {
+  return draft.answer_schema === "" ? null : (JSON.parse(draft.answer_schema) as JsonObject);
+}
+
 const number = (text: string) => (text.trim() === "" ? null : Number(text));
 
 /** As the API takes it; the filter is known to be JSON. */
 export function bodyOf(draft: Draft): Schemas["PromptCreate"] {
-  const filter = draft.kbId === null || draft.filter.trim() === "" ? null : (JSON.parse(draft.filter) as JsonObject);
+  const { kb_id: kbId, metadata_filter: filter } = draft;
   return {
     name: draft.name.trim(),
     text: draft.text,
     model: draft.model,
-    answer_schema: draft.schema,
-    tag_ids: [...draft.tagIds],
-    kb_id: draft.kbId,
-    metadata_filter: filter,
+    answer_schema: schemaOf(draft),
+    tag_ids: draft.tag_ids,
+    kb_id: kbId,
+    metadata_filter: kbId === null || filter.trim() === "" ? null : (JSON.parse(filter) as JsonObject),
     temperature: number(draft.temperature),
-    max_tokens: number(draft.maxTokens),
-    max_iterations: Number(draft.maxIterations),
-    token_budget: number(draft.tokenBudget),
-    spu_budget: number(draft.spuBudget),
+    max_tokens: number(draft.max_tokens),
+    max_iterations: Number(draft.max_iterations),
+    token_budget: number(draft.token_budget),
+    spu_budget: number(draft.spu_budget),
   } as Schemas["PromptCreate"];
 }
 

@@ -25,7 +25,7 @@ export function EditTab({ prompt }: { prompt: Prompt }) {
   const isDirty = !isSameDraft(draft, initial);
   const isOvertaken = prompt.version > begun.version;
   const save = useMutation({
-    mutationFn: ({ runsOnExisting }: { runsOnExisting: boolean }) =>
+    mutationFn: (written: Draft) =>
       answered(
         api.PUT("/v0/orgs/{organization_id}/prompts/{prompt_id}", {
           params: {
@@ -33,7 +33,7 @@ export function EditTab({ prompt }: { prompt: Prompt }) {
             // Where it is told that there is a later version, saving is meant to follow it.
             header: { "If-Match": `"${isOvertaken ? prompt.version : begun.version}"` },
           },
-          body: { ...bodyOf(draft), runs_on_existing: runsOnExisting },
+          body: { ...bodyOf(written), runs_on_existing: written.runs_on_existing },
         }),
       ),
     onSuccess: async (saved) => {
@@ -68,45 +68,43 @@ export function EditTab({ prompt }: { prompt: Prompt }) {
         error={isConflict ? null : save.error}
         isSaving={save.isPending}
         onChange={setDraft}
-        onSave={(_, runsOnExisting) => save.mutate({ runsOnExisting })}
+        onSave={(written) => save.mutate(written)}
         runsWord="Also run the new version on existing documents with these tags"
       >
-        {() => (
-          <div className="flex flex-wrap items-center gap-2 border-t border-line pt-4">
-            <Button type="submit" variant="primary" disabled={!isDirty}>
-              {save.isPending
-                ? "Saving…"
-                : isDirty && isSameDraft({ ...draft, name: initial.name }, initial)
-                  ? "Save the name"
-                  : `Save as version ${prompt.version + 1}`}
-            </Button>
-            {isDirty && (
-              <>
-                <Button
-                  onClick={() => {
-                    discard();
-                    setDiscarded(discarded + 1);
-                  }}
-                >
-                  Discard changes
-                </Button>
-                <span className="text-text-2" role="status">
-                  Not saved yet
-                </span>
-              </>
-            )}
-            {isOvertaken && isDirty && (
-              <span className="basis-full text-warn" role="alert">
-                Someone saved version {prompt.version} while you were editing. Your text is still here. Saving makes it version{" "}
-                {prompt.version + 1}; theirs stays under{" "}
-                <Link className="underline" href={`/prompts/view/?id=${prompt.prompt_id}&tab=versions`} target="_blank">
-                  Versions
-                </Link>
-                .
+        <div className="flex flex-wrap items-center gap-2 border-t border-line pt-4">
+          <Button type="submit" variant="primary" disabled={!isDirty}>
+            {save.isPending
+              ? "Saving…"
+              : isDirty && isSameDraft({ ...draft, name: initial.name }, initial)
+                ? "Save the name"
+                : `Save as version ${prompt.version + 1}`}
+          </Button>
+          {isDirty && (
+            <>
+              <Button
+                onClick={() => {
+                  discard();
+                  setDiscarded(discarded + 1);
+                }}
+              >
+                Discard changes
+              </Button>
+              <span className="text-text-2" role="status">
+                Not saved yet
               </span>
-            )}
-          </div>
-        )}
+            </>
+          )}
+          {isOvertaken && isDirty && (
+            <span className="basis-full text-warn" role="alert">
+              Someone saved version {prompt.version} while you were editing. Your text is still here. Saving makes it version{" "}
+              {prompt.version + 1}; theirs stays under{" "}
+              <Link className="underline" href={`/prompts/view/?id=${prompt.prompt_id}&tab=versions`} target="_blank">
+                Versions
+              </Link>
+              .
+            </span>
+          )}
+        </div>
       </PromptForm>
     </div>
   );

@@ -6,33 +6,28 @@ import { Check, ChevronDown } from "lucide-react";
 import Link from "next/link";
 import { Popover } from "radix-ui";
 import { useDeferredValue, useState } from "react";
+import { type Control, useController } from "react-hook-form";
 
 import { providersQuery } from "@/api/queries";
 
-import { FieldError, fieldClass } from "@/components/ui/field";
+import { fieldClass } from "@/components/ui/field";
+import { FieldProblem } from "@/components/ui/form";
 import { stillMatching, useActiveItem } from "@/state/use-active-item";
 
+import type { Draft } from "./draft";
 import { chatModelsQuery, type Model } from "./queries";
 
 const DOLLARS = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 2 });
 
 /** The chat model: those that there is a key for, found by the server; and why others are not among them. */
-export function ModelPicker({
-  model,
-  onChange,
-  error,
-  needsTools,
-}: {
-  model: string | null;
-  onChange: (model: string | null) => void;
-  error: unknown;
-  needsTools: boolean;
-}) {
+export function ModelPicker({ control, needsTools }: { control: Control<Draft>; needsTools: boolean }) {
+  const { field } = useController({ control, name: "model" });
+  const model = field.value;
   const [isOpen, setOpen] = useState(false);
   const chosen = useQuery({ ...chatModelsQuery(model ?? ""), enabled: model !== null });
   const known = chosen.data?.models.find((item) => item.model === model);
   const choose = (name: string | null) => {
-    onChange(name);
+    field.onChange(name);
     setOpen(false);
   };
   return (
@@ -71,7 +66,7 @@ export function ModelPicker({
           {known.supports_structured_output === false && " · gets the fields as instructions; its answers are still checked"}
         </span>
       )}
-      <FieldError error={error} field="model" />
+      <FieldProblem control={control} name="model" />
     </div>
   );
 }

@@ -63,11 +63,11 @@ function Create({ initial }: { initial: Draft }) {
   const client = useQueryClient();
   const [isDirty, setDirty] = useState(false);
   const create = useMutation({
-    mutationFn: ({ draft, runsOnExisting }: { draft: Draft; runsOnExisting: boolean }) =>
+    mutationFn: (draft: Draft) =>
       answered(
         api.POST("/v0/orgs/{organization_id}/prompts", {
           params: { path: organizationPath() },
-          body: { ...bodyOf(draft), runs_on_existing: runsOnExisting },
+          body: { ...bodyOf(draft), runs_on_existing: draft.runs_on_existing },
           headers: idempotencyKey(),
         }),
       ),
@@ -85,17 +85,15 @@ function Create({ initial }: { initial: Draft }) {
         error={create.error}
         isSaving={create.isPending}
         onChange={(draft) => setDirty(!isSameDraft(draft, initial))}
-        onSave={(draft, runsOnExisting) => create.mutate({ draft, runsOnExisting })}
+        onSave={(draft) => create.mutate(draft)}
         runsWord="Also run the prompt on existing documents with these tags"
       >
-        {() => (
-          <div className="flex flex-wrap items-center gap-2 border-t border-line pt-4">
-            <Button type="submit" variant="primary">
-              {create.isPending ? "Saving…" : "Save the prompt"}
-            </Button>
-            <ButtonLink href="/prompts/">Cancel</ButtonLink>
-          </div>
-        )}
+        <div className="flex flex-wrap items-center gap-2 border-t border-line pt-4">
+          <Button type="submit" variant="primary">
+            {create.isPending ? "Saving…" : "Save the prompt"}
+          </Button>
+          <ButtonLink href="/prompts/">Cancel</ButtonLink>
+        </div>
       </PromptForm>
     </>
   );
