@@ -34,7 +34,7 @@ from analytiq.retrieval.filters.selection import DocumentSet
 from analytiq.retrieval.terms.languages import ENGLISH, STOP_WORDS
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.chunk_texts import ChunkText, ChunkTextRepository
+from analytiq.storage.repositories.index_contents import ChunkText, IndexContentRepository
 from analytiq.storage.repositories.index_entries import IndexEntryRepository
 from analytiq.storage.repositories.knowledge_bases import EpochRepository
 from analytiq.storage.repositories.vectors import VectorRepository
@@ -299,7 +299,7 @@ async def measure_whole_way(server: Server, made: Made, commits: int) -> list[st
                 )
 
             def process() -> LocalLexicalIndex:
-                texts = ChunkTextRepository(connection)
+                texts = IndexContentRepository(connection)
                 return LocalLexicalIndex(texts, Path(directory), disk_bytes=2**34, build_wait_seconds=600.0)
 
             index = process()

@@ -22,8 +22,8 @@ from analytiq.retrieval.filters.parser import parse_filter
 from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet
 from analytiq.retrieval.filters.tree import BuiltInField, Filter, In
 from analytiq.retrieval.pipeline.request import SearchRequest
+from analytiq.storage.repositories.index_contents import IndexContentRepository
 from analytiq.storage.repositories.knowledge_bases import EpochRepository
-from analytiq.storage.repositories.vectors import VectorRepository
 from benchmarks import report
 from benchmarks.hash_embedder import MODEL, HashEmbedder, every_model_is
 from benchmarks.platform_under_test import Platform, Server, platform, running_server
@@ -81,8 +81,8 @@ async def measure_load(corpus: Corpus) -> float:
 
 
 def _store(corpus: Corpus) -> LocalVectorStore:
-    vectors = VectorRepository(corpus.target.services.connection)
-    return LocalVectorStore(vectors, memory_bytes=STORE_BYTES, load_wait_seconds=600.0)
+    contents = IndexContentRepository(corpus.target.services.connection)
+    return LocalVectorStore(contents, memory_bytes=STORE_BYTES, load_wait_seconds=600.0)
 
 
 def measure_product(corpus: Corpus, name: str, queries: Sequence[NDArray[np.float32]]) -> list[float]:

@@ -30,13 +30,14 @@ from analytiq import clock
 from analytiq.models.index_entry import IndexEntry
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
 from analytiq.models.vector import VectorOwner
-from analytiq.retrieval.backends.local.vectors import mirror
+from analytiq.retrieval.backends.local.vectors import replica
 from analytiq.retrieval.backends.local.vectors.snapshot import Snapshots
 from analytiq.retrieval.backends.local.vectors.store import LocalVectorStore
 from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet
 from analytiq.retrieval.filters.tree import BuiltInField, In
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.index_contents import IndexContentRepository
 from analytiq.storage.repositories.index_entries import IndexEntryRepository
 from analytiq.storage.repositories.knowledge_bases import EpochRepository
 from analytiq.storage.repositories.vectors import VectorRepository
@@ -149,7 +150,7 @@ def _entry(knowledge_base: KnowledgeBase, document_id: str) -> IndexEntry:
 async def loaded_store(stored: Stored, root: Path) -> AsyncGenerator[tuple[LocalVectorStore, float]]:
     """Yield a store that has just loaded the knowledge base, and the seconds taken; at the end it writes a snapshot."""
     store = LocalVectorStore(
-        VectorRepository(stored.connection),
+        IndexContentRepository(stored.connection),
         memory_bytes=MEMORY_BYTES,
         load_wait_seconds=600.0,
         snapshots=Snapshots(root, max_bytes=MEMORY_BYTES),
@@ -160,7 +161,7 @@ async def loaded_store(stored: Stored, root: Path) -> AsyncGenerator[tuple[Local
     seconds = perf_counter() - begin
     try:
         yield store, seconds
-        while chore := store._mirrors[stored.knowledge_base.id]._chores.get("snapshot"):  # noqa: SLF001
+        while chore := store._replicas[stored.knowledge_base.id]._upkeep.get("snapshot"):  # noqa: SLF001
             await chore
     finally:
         await store.close()
@@ -169,7 +170,7 @@ async def loaded_store(stored: Stored, root: Path) -> AsyncGenerator[tuple[Local
 async def until_graph_is_built(store: LocalVectorStore, kb_id: str) -> float:
     """Return the seconds until all graphs are built; 0 without a graph."""
     begin = perf_counter()
-    while chore := store._mirrors[kb_id]._chores.get("graph"):  # noqa: SLF001
+    while chore := store._replicas[kb_id]._upkeep.get("graph"):  # noqa: SLF001
         await chore
     return perf_counter() - begin
 
@@ -306,7 +307,7 @@ def _cell(values: Sequence[float]) -> str:
 
 async def run(options: argparse.Namespace) -> None:
     """Measure and print."""
-    mirror.SNAPSHOT_SECONDS = 0.0
+    replica.SNAPSHOT_SECONDS = 0.0
     async with running_server() as server:
         async with platform(server, "version") as target:
             version = target.services.connection.server_version

@@ -14,7 +14,6 @@ from analytiq.storage.repositories.books import BooksRepository
 from analytiq.storage.repositories.change_stream import ChangeStreamRepository
 from analytiq.storage.repositories.chats import ChatRepository
 from analytiq.storage.repositories.chunk_pages import ChunkPageRepository
-from analytiq.storage.repositories.chunk_texts import ChunkTextRepository
 from analytiq.storage.repositories.document_batches import DocumentBatchRepository
 from analytiq.storage.repositories.document_counts import DocumentCountRepository
 from analytiq.storage.repositories.document_lookups import DocumentLookupRepository
@@ -25,6 +24,7 @@ from analytiq.storage.repositories.embedding_claims import EmbeddingClaimReposit
 from analytiq.storage.repositories.erasures import ErasureRepository
 from analytiq.storage.repositories.forecasts import ForecastRepository
 from analytiq.storage.repositories.idempotency import IdempotencyRepository
+from analytiq.storage.repositories.index_contents import IndexContentRepository
 from analytiq.storage.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.storage.repositories.job_history import JobHistoryRepository
 from analytiq.storage.repositories.jobs import JobRepository
@@ -120,7 +120,7 @@ class Repositories:
     vectors = _lazily(VectorRepository)
     vector_survey = _lazily(VectorSurvey)
     chunk_pages = _lazily(ChunkPageRepository)
-    chunk_texts = _lazily(ChunkTextRepository)
+    index_contents = _lazily(IndexContentRepository)
     search_indexes = _lazily(SearchIndexes)
     search_rows = _lazily(SearchRowRepository)
     forecasts = _lazily(ForecastRepository)

@@ -55,7 +55,7 @@ METHODS = {
         "GenerationRepository.chunks_not_current", "GenerationRepository.known", "GenerationRepository.delete_of_kb",
     },
     "which of these ids there are, and nothing of them": {
-        "ChunkTextRepository.existing", "JobRepository.existing", "JobRepository.unfinished_among",
+        "IndexContentRepository.existing", "JobRepository.existing", "JobRepository.unfinished_among",
         "JobRepository.dead_among", "JobRepository.cancel_wanted_among",
         "KnowledgeBaseRepository.existing", "KnowledgeBaseRepository.shown",
     },

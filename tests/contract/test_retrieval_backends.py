@@ -315,6 +315,19 @@ async def test_filters_let_through_what_a_plain_reading_does_by_keywords(
     assert await by_keywords(texts, "whales", tree=tree) == texts.passing(tree)
 
 
+async def test_both_searches_of_a_reader_see_one_version_whatever_is_committed_between_them(keyed: Shelf) -> None:
+    await keyed.write(a_document(IDS[0]), "whales", "whales")
+    await keyed.write(a_document(IDS[1]), "birds")
+    reader = await keyed.reader()
+    seen = {hit.generation_id for hit in await reader.vector_search(QUERY, limit=100, chunk_filter=None)}
+    await keyed.write(a_document(IDS[1]), "birds and whales")
+    await keyed.write(a_document(IDS[2]), "more whales")
+    hits = await reader.keyword_search("whales", limit=100, chunk_filter=None)
+    assert {(IDS[0], 0), (IDS[0], 1)} <= {(hit.document_id, hit.chunk_index) for hit in hits}
+    assert {hit.generation_id for hit in hits} <= seen
+    assert {place for place, _ in await by_keywords(keyed, "whales")} == {IDS[0], IDS[1], IDS[2]}
+
+
 MANY_TEXTS = {"local": 20_000, "emulator": 2_000, "sqlite": 2_000, "server": 20_000}
 """Chunks; the emulator cuts each into words again for every question."""
 

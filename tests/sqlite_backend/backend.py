@@ -13,7 +13,7 @@ from analytiq.retrieval.backends.registry import BackendType
 from analytiq.retrieval.filters.selection import ChunkFilter
 from analytiq.settings import Settings
 from analytiq.storage.all_repositories import Repositories
-from analytiq.storage.repositories.chunk_texts import ChunkText
+from analytiq.storage.repositories.index_contents import ChunkText
 from tests.sqlite_backend.index import Chunk, SqliteIndex
 
 
@@ -49,7 +49,7 @@ class SqliteBackend:
         async with self._following:
             if index.version == epoch:
                 return
-            async with self._rows.chunk_texts.reading(knowledge_base.organization_id, knowledge_base.id) as at:
+            async with self._rows.index_contents.reading(knowledge_base.organization_id, knowledge_base.id) as at:
                 if at is None:
                     raise NotFoundError(f"The knowledge base {knowledge_base.name!r} has been deleted.")
                 have = index.version
@@ -87,7 +87,9 @@ class SqliteBackend:
     async def drop(self, knowledge_base: KnowledgeBase) -> None:
         self.forget(knowledge_base.id)
 
-    def reader(self, knowledge_base: KnowledgeBase, epoch: Epoch, *, with_keywords: bool = True) -> "SqliteReader":
+    def reader(
+        self, knowledge_base: KnowledgeBase, epoch: Epoch, *, with_vectors: bool = True, with_keywords: bool = True
+    ) -> "SqliteReader":
         return SqliteReader(self, knowledge_base, epoch)
 
     def is_building_keywords(self, kb_id: str) -> bool:
@@ -116,36 +118,43 @@ class SqliteBackend:
 
 
 class SqliteReader:
-    """Both searches read one index at one version: it only changes between them where the log says so."""
+    """All searches of a reader see the generations that its first one has seen."""
 
     def __init__(self, backend: SqliteBackend, knowledge_base: KnowledgeBase, epoch: Epoch) -> None:
         self._backend = backend
         self._knowledge_base = knowledge_base
         self._epoch = epoch
+        self._served: set[str] | None = None
 
     async def vector_search(self, query: Query, *, limit: int, chunk_filter: ChunkFilter | None) -> list[VectorHit]:
-        return (await self._fresh()).nearest(query, chunk_filter)[:limit]
+        return self._index.nearest(query, await self._generations(), chunk_filter)[:limit]
 
     async def keyword_search(self, question: str, *, limit: int, chunk_filter: ChunkFilter | None) -> list[KeywordHit]:
-        return (await self._fresh()).matching(question, chunk_filter)[:limit]
+        return self._index.matching(question, await self._generations(), chunk_filter)[:limit]
 
     async def keyword_search_behind(
         self, question: str, *, limit: int, chunk_filter: ChunkFilter | None
     ) -> list[KeywordHit]:
-        return self._backend.index(self._knowledge_base).matching(question, chunk_filter)[:limit]
+        return self._index.matching(question, self._index.served_generations(), chunk_filter)[:limit]
 
     async def count(self, *, chunk_filter: ChunkFilter | None) -> int:
-        return len((await self._fresh()).served(chunk_filter))
+        return len(self._index.chunks_of(await self._generations(), chunk_filter))
 
     async def scores(self, query: Query, chunks: Collection[ChunkKey]) -> dict[ChunkKey, float]:
         wanted = set(chunks)
-        hits = (await self._fresh()).nearest(query, None)
+        hits = self._index.nearest(query, await self._generations(), None)
         found = {(hit.generation_id, hit.chunk_index): hit.relevance for hit in hits}
         return {key: score for key, score in found.items() if key in wanted}
 
-    async def _fresh(self) -> SqliteIndex:
-        await self._backend.follow(self._knowledge_base, self._epoch)
+    @property
+    def _index(self) -> SqliteIndex:
         return self._backend.index(self._knowledge_base)
+
+    async def _generations(self) -> set[str]:
+        if self._served is None:
+            await self._backend.follow(self._knowledge_base, self._epoch)
+            self._served = self._served or self._index.served_generations()
+        return self._served
 
 
 def _create(rows: Repositories, settings: Settings) -> SqliteBackend:

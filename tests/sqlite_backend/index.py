@@ -1,7 +1,7 @@
 """The chunks of one knowledge base in a SQLite file, with FTS5 over the terms of `analytiq.retrieval.terms`."""
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,8 @@ from analytiq.retrieval.terms.analysis import asked_terms, chunk_terms
 
 MOST_TERMS = 256
 TIE_DECIMALS = 6
+Served = Collection[str]
+"""The generations of one version."""
 _TABLES = """
     CREATE TABLE IF NOT EXISTS chunks (
         id INTEGER PRIMARY KEY, generation TEXT, document TEXT, place INTEGER, first INTEGER, last INTEGER, vector BLOB,
@@ -23,7 +25,6 @@ _TABLES = """
     CREATE TABLE IF NOT EXISTS served (generation TEXT PRIMARY KEY);
     CREATE TABLE IF NOT EXISTS version (epoch INTEGER, commit_id TEXT);
 """
-_SERVED = "chunks JOIN served USING (generation)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +99,16 @@ class SqliteIndex:
             self._database.execute("DELETE FROM version")
             self._database.execute("INSERT INTO version VALUES (?, ?)", (version.epoch, version.commit_id))
 
-    def served(self, chunk_filter: ChunkFilter | None) -> list[tuple[str, str, int, bytes]]:
-        rows = self._database.execute(f"SELECT generation, document, place, first, last, vector FROM {_SERVED}")  # noqa: S608
-        return [(row[0], row[1], row[2], row[5]) for row in rows if _passes(chunk_filter, row[1], row[3], row[4])]
+    def chunks_of(self, served: Served, chunk_filter: ChunkFilter | None) -> list[tuple[str, str, int, bytes]]:
+        rows = self._database.execute("SELECT generation, document, place, first, last, vector FROM chunks")
+        return [
+            (row[0], row[1], row[2], row[5])
+            for row in rows
+            if row[0] in served and _passes(chunk_filter, row[1], row[3], row[4])
+        ]
 
-    def nearest(self, query: Query, chunk_filter: ChunkFilter | None) -> list[VectorHit]:
-        rows = self.served(chunk_filter)
+    def nearest(self, query: Query, served: Served, chunk_filter: ChunkFilter | None) -> list[VectorHit]:
+        rows = self.chunks_of(served, chunk_filter)
         if not rows:
             return []
         matrix = np.stack([np.frombuffer(row[3], np.float32) for row in rows])
@@ -115,17 +120,19 @@ class SqliteIndex:
         ]
         return sorted(hits, key=lambda hit: (-hit.relevance, hit.document_id, hit.chunk_index))
 
-    def matching(self, question: str, chunk_filter: ChunkFilter | None) -> list[KeywordHit]:
+    def matching(self, question: str, served: Served, chunk_filter: ChunkFilter | None) -> list[KeywordHit]:
         terms = _terms_asked(question)
         if not terms:
             return []
         rows = self._database.execute(
-            "SELECT generation, document, place, first, last, -bm25(terms) FROM terms"  # noqa: S608
-            f" JOIN ({_SERVED}) ON id = terms.rowid WHERE terms MATCH ?",
+            "SELECT generation, document, place, first, last, -bm25(terms) FROM terms"
+            " JOIN chunks ON id = terms.rowid WHERE terms MATCH ?",
             (" OR ".join(terms),),
         )
         hits = [
-            KeywordHit(row[0], row[1], row[2], row[5]) for row in rows if _passes(chunk_filter, row[1], row[3], row[4])
+            KeywordHit(row[0], row[1], row[2], row[5])
+            for row in rows
+            if row[0] in served and _passes(chunk_filter, row[1], row[3], row[4])
         ]
         return sorted(hits, key=lambda hit: (-hit.score, hit.document_id, hit.chunk_index))
 

@@ -119,11 +119,13 @@ class RetrievalBackend(Protocol):
         """Remove everything of a deleted knowledge base, before its rows are dropped."""
         ...
 
-    def reader(self, knowledge_base: KnowledgeBase, epoch: Epoch, *, with_keywords: bool = True) -> IndexReader:
+    def reader(
+        self, knowledge_base: KnowledgeBase, epoch: Epoch, *, with_vectors: bool = True, with_keywords: bool = True
+    ) -> IndexReader:
         """Return a reader at least as fresh as `epoch`, which the caller has read from the primary.
 
-        All searches through one reader see the same index version. Without `with_keywords`, a reader for vectors alone
-        never waits for the keyword index.
+        Vector and keyword search through one reader see the same documents: none that was first committed after
+        `epoch` is found by one of them alone. A reader for one kind of search never waits for the other kind's index.
         """
         ...
 

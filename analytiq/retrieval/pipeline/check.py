@@ -14,7 +14,6 @@ class Check:
     def __init__(self, repositories: Repositories) -> None:
         self._documents = repositories.documents
         self._entries = repositories.entries
-        self._epochs = repositories.epochs
 
     async def run(self, context: SearchContext) -> None:
         """Keep the hits whose index entry names their generation and whose document is a member.
@@ -28,14 +27,12 @@ class Check:
             for hit in hits.values():
                 by_kb.setdefault(hit.kb_id, []).append(hit)
             kbs = {scope.knowledge_base.id: scope.knowledge_base for scope in context.scopes}
-            outdated, added = await asyncio.gather(
-                asyncio.gather(*(self._check(context, kbs[kb_id], of_kb) for kb_id, of_kb in by_kb.items())),
-                self._added_since(context) if context.has_both else _nothing(),
+            outdated = await asyncio.gather(
+                *(self._check(context, kbs[kb_id], of_kb) for kb_id, of_kb in by_kb.items())
             )
             dropped, stale = set[Key]().union(*(one for one, _ in outdated)), any(is_stale for _, is_stale in outdated)
             context.hits = [hit for key, hit in hits.items() if key not in dropped]
             context.is_outdated = stale
-            context.is_torn = bool(added) and any(hit.generation_id in added for hit in context.hits)
         context.trace.statistics.candidates = len(context.hits)
         context.trace.statistics.refused_by_check = len(dropped)
 
@@ -67,11 +64,6 @@ class Check:
                 is_outdated = True
         return dropped, is_outdated
 
-    async def _added_since(self, context: SearchContext) -> frozenset[str]:
-        """Return the generations added since the searched index versions."""
-        parts = await asyncio.gather(*(self._epochs.added_after(scope.epoch) for scope in context.scopes))
-        return frozenset(generation for part in parts for generation in part)
-
 
 def merged(vector: Sequence[Hit], keyword: Sequence[Hit]) -> dict[Key, Hit]:
     """Merge the hits of both retrievers, each chunk once; ranks count from 1."""
@@ -83,7 +75,3 @@ def merged(vector: Sequence[Hit], keyword: Sequence[Hit]) -> dict[Key, Hit]:
         known = hits.setdefault(hit.key, hit)
         known.scores.lexical, known.scores.lexical_rank = hit.scores.lexical, rank
     return hits
-
-
-async def _nothing() -> frozenset[str]:
-    return frozenset()

@@ -90,14 +90,10 @@ class SearchContext:
     """Knowledge base → the floor of its vector scores, if the models differ."""
     is_whole: bool = True
     """True if the retrievers have no more hits."""
-    has_both: bool = False
-    """True if both retrievers have answered."""
     is_behind: bool = False
     """True if the keyword index lacks the latest commits."""
     is_outdated: bool = False
     """True if a hit was dropped because a newer generation of its document is current."""
-    is_torn: bool = False
-    """True if a hit's generation was committed since the search began, so that one retriever may have missed it."""
     hits: list[Hit] = field(default_factory=list[Hit])
     """Hits that may be shown, best first after fusion."""
     names: dict[str, str] = field(default_factory=dict[str, str])

@@ -8,8 +8,6 @@ from analytiq.retrieval.pipeline.context import SearchContext
 
 OUTDATED_ROUNDS = 10
 """Most retrievals of one search after documents are re-indexed between retrieval and check."""
-TORN_ROUNDS = 3
-"""Further retrievals if a document was committed between the two retrievers; afterwards it is shown as found."""
 
 
 @dataclass(slots=True)
@@ -23,16 +21,14 @@ class Refill:
     def is_stale(self, context: SearchContext) -> bool:
         """Return True if the search must retrieve again at the newer index version.
 
-        A swap moves the index version. So does a document that joins: one retriever alone may have seen it.
-        If the version stands and an entry names another generation, that is drift: the reconciler repairs it, and the
-        other documents are shown.
+        A swap moves the index version. If the version stands and an entry names another generation, that is drift: the
+        reconciler repairs it, and the other documents are shown.
 
         Raises:
             TransientError: documents are re-indexed faster than they can be searched.
         """
-        is_torn = context.is_torn and self._rounds < TORN_ROUNDS
         # A keyword index that is behind would name the same outdated chunks again.
-        if context.is_behind or not (context.is_outdated or is_torn):
+        if context.is_behind or not context.is_outdated:
             return False
         epochs = [scope.epoch for scope in context.scopes]
         if epochs == self._seen:

@@ -5,6 +5,7 @@ import asyncio
 from analytiq.errors import NotFoundError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.models.organization import Organization
+from analytiq.retrieval.backends.base import IndexReader
 from analytiq.retrieval.backends.registry import Backends
 from analytiq.retrieval.filters.compilers.documents import compile_filter
 from analytiq.retrieval.filters.declared_types import with_declared_types
@@ -56,12 +57,19 @@ class Resolve:
             filters: list[ChunkFilter | None] = [None] * len(read)
             if context.filter != EVERYTHING:
                 filters = [*await asyncio.gather(*(self._chunks(kb, context.filter) for kb, _ in read))]
-        context.scopes = [self._scope(kb, epoch, one) for (kb, epoch), one in zip(read, filters, strict=True)]
+        context.scopes = [
+            Scope(kb, epoch, one, self._reader(context, kb, epoch))
+            for (kb, epoch), one in zip(read, filters, strict=True)
+        ]
 
-    def _scope(self, knowledge_base: KnowledgeBase, epoch: Epoch, chunk_filter: ChunkFilter | None) -> Scope:
+    def _reader(self, context: SearchContext, knowledge_base: KnowledgeBase, epoch: Epoch) -> IndexReader:
         """Open a knowledge base for one search, at this index version or a later one."""
-        reader = self._backends.of(knowledge_base).reader(knowledge_base, epoch)
-        return Scope(knowledge_base, epoch, chunk_filter, reader)
+        return self._backends.of(knowledge_base).reader(
+            knowledge_base,
+            epoch,
+            with_vectors=context.plan.uses_vectors,
+            with_keywords=context.plan.uses_keywords and self._backends.has_keywords,
+        )
 
     async def _read(self, organization_id: str, kb_id: str) -> tuple[KnowledgeBase, Epoch]:
         knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)

@@ -64,7 +64,6 @@ class Retrieve:
             of_vectors, lambda hit: above_floor(hit.scores.vector or 0.0, context.scales.get(hit.kb_id))
         )
         context.keyword = _best_first(of_keywords, lambda hit: hit.scores.lexical or 0.0)
-        context.has_both = len(found) == 2
         context.is_whole = all(len(hits) < context.depth for lists in found.values() for hits in lists)
         context.trace.statistics.vector_candidates = len(context.vector)
         context.trace.statistics.lexical_candidates = len(context.keyword)

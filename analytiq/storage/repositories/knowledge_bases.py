@@ -309,10 +309,6 @@ class KnowledgeBaseRepository:
         return renamed
 
 
-MOST_LATER_CHANGES = 1_000
-"""Most commits during one search; the fastest measured are 250 in a second."""
-
-
 class EpochRepository:
     """Index versions: one counter and one change log a knowledge base; only commits and removals write to them."""
 
@@ -379,11 +375,11 @@ class EpochRepository:
         )
         return 0 if row is None else int(row["epoch"])
 
-    async def added_after(self, epoch: Epoch) -> frozenset[str]:
-        """Return the generations added by commits after this epoch, read at majority."""
-        later = {"kb_id": epoch.kb_id, "epoch": {"$gt": epoch.epoch}, "added": {"$ne": None}}
-        cursor = self._majority_changes.find(later, {"added": 1}).limit(MOST_LATER_CHANGES)
-        return frozenset([str(row["added"]) async for row in cursor])
+    async def replaced_after(self, epoch: Epoch, generation_ids: Collection[str]) -> dict[str, str | None]:
+        """Map those of the generations that commits after this epoch have put in to what they replaced, at majority."""
+        later = {"kb_id": epoch.kb_id, "epoch": {"$gt": epoch.epoch}, "added": {"$in": list(generation_ids)}}
+        cursor = self._majority_changes.find(later, {"added": 1, "removed": 1})
+        return {str(row["added"]): row.get("removed") async for row in cursor}
 
     async def restart(self, session: Session, kb_id: str, *, epoch: int, commit_id: str) -> None:
         """Start a new history at `epoch`, which no logged change may have: every replica reloads."""

@@ -19,7 +19,7 @@ from analytiq.models.vector import GenerationVectors
 FLOAT32_HEADER = b"\x27\x00"
 """First bytes of BinData subtype 9: element type float32, no padding (bson specification, "Vector")."""
 _PLACES = ("chunk_index", "first_page", "last_page")
-MIRRORED = ("generation_id", *_PLACES, "embedding")
+REPLICATED = ("generation_id", *_PLACES, "embedding")
 """The fields that a batch must have, and no others."""
 
 _STRING, _BINARY, _INT32 = 0x02, 0x05, 0x10
@@ -32,7 +32,7 @@ def generations_in(batch: bytes, document_of: Mapping[str, str]) -> list[Generat
     """Return the rows of a batch in runs of one generation, in the order of the batch.
 
     Args:
-        batch: concatenated BSON documents with the fields of MIRRORED, of any lengths.
+        batch: concatenated BSON documents with the fields of REPLICATED, of any lengths.
         document_of: generation id → document id; rows of any other generation are left out.
     """
     table = _as_table(batch)
@@ -66,7 +66,7 @@ def _as_table(batch: bytes) -> _Columns | None:
         return None
     table = np.frombuffer(batch, np.uint8).reshape(-1, length)
     values = _values_of_first(batch[:length])
-    if values is None or set(values) != set(MIRRORED):
+    if values is None or set(values) != set(REPLICATED):
         return None
     is_value = np.zeros(length, dtype=np.bool_)
     for start, stop in values.values():

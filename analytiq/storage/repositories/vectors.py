@@ -1,10 +1,9 @@
 """Collections `kb_vectors_{kb_id}`: the vectors of one knowledge base, by generation."""
 
-import asyncio
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Protocol, cast
+from dataclasses import asdict
+from typing import Any
 
 import bson
 import numpy as np
@@ -15,13 +14,10 @@ from pymongo import IndexModel
 from pymongo.errors import OperationFailure
 
 from analytiq.errors import ConflictError
-from analytiq.models.index_entry import IndexChange
-from analytiq.models.knowledge_base import Epoch
-from analytiq.models.vector import GenerationVectors, Passage, VectorOwner, VectorRow
+from analytiq.models.vector import Passage, VectorOwner, VectorRow
 from analytiq.storage.client import MongoConnection
-from analytiq.storage.ids import object_id, object_ids
-from analytiq.storage.repositories.rows import Row, decode
-from analytiq.storage.repositories.vector_batches import FLOAT32_HEADER, MIRRORED, generations_in
+from analytiq.storage.repositories.rows import Row
+from analytiq.storage.repositories.vector_batches import FLOAT32_HEADER
 
 VECTOR_INDEXES = [
     IndexModel([("generation_id", 1), ("chunk_index", 1)], unique=True),
@@ -29,44 +25,10 @@ VECTOR_INDEXES = [
 ]
 
 _VECTOR_SUBTYPE = 9
-_ENTRIES_AT_ONCE = 500
-"""A batch is decoded in one go: about 2 ms during which the event loop stands still."""
-_BATCH_ROWS = 1000
-"""1.6 MB at 384 dimensions, 6 MB at 1536: the event loop receives a batch within some milliseconds."""
 MAX_COMMAND_BYTES = 12 * 1024 * 1024
 """An insert that names the collection's UUID is one BSON document of at most 16 MB."""
 _NAMESPACE_GONE = (26, 361)
 """NamespaceNotFound and CollectionUUIDMismatch."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexedGeneration:
-    """The index entry of a document at one point in time."""
-
-    generation_id: str
-    document_id: str
-    chunk_count: int
-
-
-@dataclass(frozen=True, slots=True)
-class VectorsAt:
-    """A consistent reading at one epoch: the generations whose vectors the sink received, and the changes."""
-
-    epoch: Epoch
-    indexed: tuple[IndexedGeneration, ...]
-    changes: tuple[IndexChange, ...]
-
-
-class VectorSink(Protocol):
-    """A receiver of vectors in parts, so that memory never holds all vectors twice."""
-
-    def expect(self, rows: int) -> None:
-        """Announce the number of rows to come, by the index entries."""
-        ...
-
-    async def receive(self, parts: Sequence[GenerationVectors]) -> None:
-        """Receive some rows; a generation may arrive in several parts."""
-        ...
 
 
 def to_bindata(vector: NDArray[np.float32]) -> Binary:
@@ -88,9 +50,7 @@ class VectorRepository:
     """Staging, reading and sweeping of vectors."""
 
     def __init__(self, connection: MongoConnection) -> None:
-        self._client = connection.client
         self._database = connection.database
-        self._majority = connection.majority
 
     async def create_collection(self, kb_id: str) -> str:
         """Create the collection with its indexes; returns its UUID as hex digits."""
@@ -201,78 +161,6 @@ class VectorRepository:
         )
         return {(str(row["generation_id"]), int(row["chunk_index"])): passage_of(row) async for row in cursor}
 
-    async def read_all(self, organization_id: str, kb_id: str, sink: VectorSink) -> VectorsAt | None:
-        """Read all indexed vectors in one snapshot; return None if the knowledge base is gone."""
-        async with self._client.start_session(snapshot=True) as session:
-            epoch = await self._epoch(kb_id, session)
-            if epoch is None:
-                return None
-            indexed = await self._indexed(organization_id, kb_id, None, session)
-            await self._hand_over(kb_id, indexed, None, sink, session)
-            return VectorsAt(epoch, tuple(indexed), ())
-
-    async def read_changes(
-        self, organization_id: str, kb_id: str, sink: VectorSink, *, after: int, known: Collection[str]
-    ) -> VectorsAt | None:
-        """Return the changes of commits after epoch `after`, with the indexed vectors that are not `known`.
-
-        Return None if the knowledge base is gone. The changes may have a gap, which the reader must detect.
-        """
-        async with self._client.start_session(snapshot=True) as session:
-            epoch = await self._epoch(kb_id, session)
-            if epoch is None:
-                return None
-            since: Row = {"kb_id": kb_id, "epoch": {"$gt": after}}
-            cursor = self._database["kb_changes"].find(since, session=session, batch_size=_ENTRIES_AT_ONCE)
-            changes = [decode(IndexChange, {**row, "_id": str(row["_id"])}) async for row in cursor.sort("epoch", 1)]
-            added = {change.added for change in changes if change.added and change.added not in known}
-            indexed = await self._indexed(organization_id, kb_id, list(added), session) if added else []
-            await self._hand_over(kb_id, indexed, [entry.generation_id for entry in indexed], sink, session)
-            return VectorsAt(epoch, tuple(indexed), tuple(changes))
-
-    async def kb_ids_with_epoch(self, kb_ids: Collection[str]) -> set[str]:
-        """Return the ids of knowledge bases not being deleted, of any organization."""
-        query: Row = {"_id": {"$in": object_ids(set(kb_ids))}}
-        return {str(row["_id"]) async for row in self._majority["kb_epochs"].find(query, {"_id": 1})}
-
-    async def _epoch(self, kb_id: str, session: Any) -> Epoch | None:
-        row: Row | None = await self._database["kb_epochs"].find_one({"_id": object_id(kb_id)}, session=session)
-        return None if row is None else Epoch(kb_id=kb_id, epoch=row["epoch"], commit_id=row["commit_id"])
-
-    async def _indexed(
-        self, organization_id: str, kb_id: str, generation_ids: list[str] | None, session: Any
-    ) -> list[IndexedGeneration]:
-        query: Row = {"kb_id": kb_id, "organization_id": organization_id}
-        if generation_ids is not None:
-            query["generation_id"] = {"$in": generation_ids}
-        cursor = self._database["document_index"].find(
-            query, {"generation_id": 1, "document_id": 1, "chunk_count": 1}, session=session
-        )
-        return [_indexed(row) async for row in cursor.batch_size(_ENTRIES_AT_ONCE)]
-
-    async def _hand_over(
-        self,
-        kb_id: str,
-        indexed: Sequence[IndexedGeneration],
-        generation_ids: list[str] | None,
-        sink: VectorSink,
-        session: Any,
-    ) -> None:
-        """Read the vectors of the entries; by their ids, or (None) by a scan of all."""
-        if not indexed:
-            return
-        sink.expect(sum(entry.chunk_count for entry in indexed))
-        document_of = await asyncio.to_thread(_documents_of, indexed)
-        query: Row = {} if generation_ids is None else {"generation_id": {"$in": generation_ids}}
-        cursor = self._database[collection_name(kb_id)].find_raw_batches(
-            query, {"_id": 0, **dict.fromkeys(MIRRORED, 1)}, session=session, batch_size=_BATCH_ROWS
-        )
-        async for batch in cursor:
-            # Even a quick scan of a megabyte would block the event loop too long.
-            parts = await asyncio.to_thread(generations_in, cast("bytes", batch), document_of)
-            if parts:
-                await sink.receive(parts)
-
 
 def passage_of(row: Row) -> Passage:
     """Return a chunk from its row."""
@@ -303,14 +191,6 @@ def _batches(documents: Iterable[Row]) -> Iterator[list[RawBSONDocument]]:
         size += length
     if batch:
         yield batch
-
-
-def _documents_of(indexed: Sequence[IndexedGeneration]) -> dict[str, str]:
-    return {entry.generation_id: entry.document_id for entry in indexed}
-
-
-def _indexed(row: Row) -> IndexedGeneration:
-    return IndexedGeneration(str(row["generation_id"]), str(row["document_id"]), int(row["chunk_count"]))
 
 
 def _kb_gone(kb_id: str) -> ConflictError:

@@ -16,7 +16,7 @@ from analytiq.retrieval.backends.local.keywords.store import LocalLexicalIndex
 from analytiq.retrieval.filters.selection import ChunkFilter
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.chunk_texts import ChunkTextRepository
+from analytiq.storage.repositories.index_contents import IndexContentRepository
 from tests.integration.vector_stores.conftest import DIMENSIONS, Mirrored
 
 LARGE_BYTES = 2**30
@@ -68,7 +68,7 @@ class Process:
     def __init__(self, connection: MongoConnection, root: Path | None, *, disk_bytes: int, wait: float) -> None:
         self.root = root
         self.index = LocalLexicalIndex(
-            ChunkTextRepository(connection), root, disk_bytes=disk_bytes, build_wait_seconds=wait
+            IndexContentRepository(connection), root, disk_bytes=disk_bytes, build_wait_seconds=wait
         )
 
     async def end(self) -> None:

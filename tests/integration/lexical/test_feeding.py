@@ -10,7 +10,7 @@ from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.retrieval.backends.base import KeywordHit
 from analytiq.retrieval.pipeline.request import Mode, SearchResponse
 from analytiq.settings import LexicalSettings
-from analytiq.storage.repositories.chunk_texts import ChunkText, TextsAt
+from analytiq.storage.repositories.index_contents import ChunkText, IndexReading
 from tests.integration.tenant import Tenant, new_tenant, prose
 
 Compose = Callable[..., Awaitable[Services]]
@@ -23,14 +23,14 @@ class Gate:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._is_open = asyncio.Event()
         self._is_open.set()
-        real = TextsAt.texts
+        real = IndexReading.texts
 
-        async def held(at: TextsAt, generation_ids: set[str] | None) -> AsyncIterator[list[ChunkText]]:
+        async def held(at: IndexReading, generation_ids: set[str] | None) -> AsyncIterator[list[ChunkText]]:
             await self._is_open.wait()
             async for chunks in real(at, generation_ids):
                 yield chunks
 
-        monkeypatch.setattr(TextsAt, "texts", held)
+        monkeypatch.setattr(IndexReading, "texts", held)
 
     def close(self) -> None:
         self._is_open.clear()

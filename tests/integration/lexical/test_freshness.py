@@ -8,12 +8,12 @@ import pytest
 
 from analytiq.errors import NotFoundError, StoreLoadingError
 from analytiq.retrieval.backends.local.keywords.index_cache import Place, Shelf
-from analytiq.retrieval.backends.local.keywords.mirror import Mirror
+from analytiq.retrieval.backends.local.keywords.replica import KeywordReplica
 from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet
 from analytiq.retrieval.filters.tree import BuiltInField, In
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id, object_id
-from analytiq.storage.repositories.chunk_texts import ChunkText, TextsAt
+from analytiq.storage.repositories.index_contents import ChunkText, IndexReading
 from tests.integration.conftest import EventuallyTrue
 from tests.integration.lexical.conftest import Start, Texts, generations
 
@@ -22,15 +22,15 @@ from tests.integration.lexical.conftest import Start, Texts, generations
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many chunks each reading of texts has read; the reading itself is the real one."""
     counts: list[int] = []
-    real = TextsAt.texts
+    real = IndexReading.texts
 
-    async def counted(at: TextsAt, generation_ids: set[str] | None) -> AsyncIterator[list[ChunkText]]:
+    async def counted(at: IndexReading, generation_ids: set[str] | None) -> AsyncIterator[list[ChunkText]]:
         counts.append(0)
         async for chunks in real(at, generation_ids):
             counts[-1] += len(chunks)
             yield chunks
 
-    monkeypatch.setattr(TextsAt, "texts", counted)
+    monkeypatch.setattr(IndexReading, "texts", counted)
     return counts
 
 
@@ -153,15 +153,15 @@ async def test_search_during_a_long_build_is_told_to_come_back_and_the_build_goe
 ) -> None:
     await kb.write("d0", "whales")
     gate = asyncio.Event()
-    real = TextsAt.texts
+    real = IndexReading.texts
 
-    async def held(at: TextsAt, generation_ids: set[str] | None) -> AsyncIterator[list[ChunkText]]:
+    async def held(at: IndexReading, generation_ids: set[str] | None) -> AsyncIterator[list[ChunkText]]:
         if at.epoch.kb_id == kb.kb_id:
             await gate.wait()
         async for chunks in real(at, generation_ids):
             yield chunks
 
-    monkeypatch.setattr(TextsAt, "texts", held)
+    monkeypatch.setattr(IndexReading, "texts", held)
     other = Texts(kb.connection)
     await other.create()
     await other.write("d1", "whales")
@@ -187,9 +187,9 @@ async def test_cancelled_build_leaves_nothing_half_done(
     """The process is asked to end while an index is built; the next one builds it."""
     await kb.write("d0", "whales")
     is_reading = asyncio.Event()
-    real = TextsAt.texts
+    real = IndexReading.texts
 
-    async def endless(at: TextsAt, generation_ids: set[str] | None) -> AsyncIterator[list[ChunkText]]:
+    async def endless(at: IndexReading, generation_ids: set[str] | None) -> AsyncIterator[list[ChunkText]]:
         async for chunks in real(at, generation_ids):
             yield chunks
         is_reading.set()
@@ -197,7 +197,7 @@ async def test_cancelled_build_leaves_nothing_half_done(
 
     process = start()
     with monkeypatch.context() as patch:
-        patch.setattr(TextsAt, "texts", endless)
+        patch.setattr(IndexReading, "texts", endless)
         searching = asyncio.create_task(process.found(kb, "whales"))
         await is_reading.wait()
         await process.end()
@@ -214,15 +214,15 @@ async def test_failed_refresh_is_made_up_for_by_the_next(
     await process.found(kb, "whales")
     await kb.write("d1", "whales")
     await kb.take_out("d0")
-    real = TextsAt.texts
+    real = IndexReading.texts
 
-    async def broken(at: TextsAt, generation_ids: set[str] | None) -> AsyncIterator[list[ChunkText]]:
+    async def broken(at: IndexReading, generation_ids: set[str] | None) -> AsyncIterator[list[ChunkText]]:
         async for chunks in real(at, generation_ids):
             yield chunks
         raise ConnectionError("the network is gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(TextsAt, "texts", broken)
+        patch.setattr(IndexReading, "texts", broken)
         with pytest.raises(ConnectionError):
             await process.found(kb, "whales")
     assert len(await process.hits(kb, "whales")) == 1
@@ -278,14 +278,14 @@ async def test_search_whose_index_is_let_go_meanwhile_makes_it_anew(
 ) -> None:
     await kb.write("d0", "whales")
     process, refreshing = start(), asyncio.Event()
-    real = Mirror._refresh
+    real = KeywordReplica._refresh
 
-    async def endless(_: Mirror) -> None:
-        monkeypatch.setattr(Mirror, "_refresh", real)
+    async def endless(_: KeywordReplica) -> None:
+        monkeypatch.setattr(KeywordReplica, "_refresh", real)
         refreshing.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(Mirror, "_refresh", endless)
+    monkeypatch.setattr(KeywordReplica, "_refresh", endless)
     searching = asyncio.create_task(process.found(kb, "whales"))
     await refreshing.wait()
     await process.index._let_go(kb.kb_id)
@@ -303,15 +303,15 @@ async def test_index_of_another_organization_is_not_read(start: Start, kb: Texts
 async def test_writer_rests_after_the_last_change_and_goes_on_with_the_next(
     start: Start, kb: Texts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analytiq.retrieval.backends.local.keywords.mirror.REST_SECONDS", 0.0)
+    monkeypatch.setattr("analytiq.retrieval.backends.local.keywords.replica.REST_SECONDS", 0.0)
     rested = asyncio.Event()
-    real = Mirror._rest
+    real = KeywordReplica._rest
 
-    async def told(mirror: Mirror) -> None:
+    async def told(mirror: KeywordReplica) -> None:
         await real(mirror)
         rested.set()
 
-    monkeypatch.setattr(Mirror, "_rest", told)
+    monkeypatch.setattr(KeywordReplica, "_rest", told)
     process = start()
     for number in range(3):
         await kb.write(f"d{number}", "whales")

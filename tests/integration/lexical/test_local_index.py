@@ -25,12 +25,12 @@ from analytiq.retrieval.filters.selection import (
 )
 from analytiq.retrieval.filters.tree import EVERYTHING, Comparator
 from analytiq.storage.client import MongoConnection
-from analytiq.storage.repositories.chunk_texts import ChunkTextRepository, TextsAt
+from analytiq.storage.repositories.index_contents import IndexContentRepository, IndexReading
 from analytiq.storage.repositories.knowledge_bases import EpochRepository
 from tests.integration.tenant import Tenant, prose
 
 
-class CountsBuilds(ChunkTextRepository):
+class CountsBuilds(IndexContentRepository):
     """The real repository, which counts how often everything was read."""
 
     builds = 0
@@ -40,7 +40,7 @@ class CountsBuilds(ChunkTextRepository):
         reading = super().reading(organization_id, kb_id)
 
         class Counted:
-            async def __aenter__(self) -> TextsAt | None:
+            async def __aenter__(self) -> IndexReading | None:
                 at = await reading.__aenter__()
                 if at is not None:
                     texts = at.texts

@@ -187,7 +187,7 @@ async def test_least_recently_searched_leave_the_disk(
     start: Start, migrated: MongoConnection, monkeypatch: pytest.MonkeyPatch, eventually: EventuallyTrue, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("analytiq.retrieval.backends.local.keywords.store.TIDY_SECONDS", 0.0)
-    monkeypatch.setattr("analytiq.retrieval.backends.local.keywords.mirror.TOUCH_SECONDS", -1.0)
+    monkeypatch.setattr("analytiq.retrieval.backends.local.keywords.replica.TOUCH_SECONDS", -1.0)
     kbs: list[Texts] = []
     process = start(disk_bytes=1)
     for number in range(3):
@@ -287,7 +287,7 @@ async def test_where_nothing_can_be_written_the_index_is_in_memory(start: Start,
 async def test_failure_to_write_is_told_and_made_up_for(
     start: Start, kb: Texts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analytiq.retrieval.backends.local.keywords.mirror.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("analytiq.retrieval.backends.local.keywords.replica.RETRY_SECONDS", 0.0)
     await kb.write("d0", "whales")
     process = start()
     await process.found(kb, "whales")

@@ -257,7 +257,7 @@ async def test_retriever_that_fails_in_a_way_that_nobody_foresaw_leaves_the_othe
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-async def test_document_that_comes_between_the_retrievers_is_found_whole(
+async def test_document_that_comes_between_the_retrievers_is_found_whole_or_not_yet(
     tenant: Tenant, kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch, *, is_first: bool
 ) -> None:
     if not is_first:
@@ -272,10 +272,14 @@ async def test_document_that_comes_between_the_retrievers_is_found_whole(
             await tenant.document("whales.txt", text)
         return await keyword_search(reader, *arguments, **options)
 
+    async def passages() -> str:
+        answer = await tenant.search(kb.id, "in which year", top_k=100)
+        assert not answer.degraded
+        found = [result for result in answer.results if result.source == "whales.txt"]
+        return "".join(result.content for result in sorted(found, key=lambda item: item.chunk_index))
+
     monkeypatch.setattr(LocalReader, "keyword_search", commit_first)
-    answer = await tenant.search(kb.id, "in which year", top_k=100)
-    assert not answer.degraded
-    found = [result for result in answer.results if result.source == "whales.txt"]
-    passages = [result.content for result in sorted(found, key=lambda item: item.chunk_index)]
+    whole = "".join(text.split())
     # Chunks come without the space between them.
-    assert "".join("".join(passages).split()) == "".join(text.split())
+    assert "".join((await passages()).split()) in ("", whole)
+    assert "".join((await passages()).split()) == whole

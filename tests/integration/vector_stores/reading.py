@@ -1,18 +1,25 @@
 """A repository that tells what was read, and the searches that the tests of the local store make."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from analytiq.models.index_entry import IndexChange
 from analytiq.models.knowledge_base import Epoch
 from analytiq.models.vector import GenerationVectors
 from analytiq.retrieval.backends.base import VectorHit
 from analytiq.retrieval.backends.local.vectors.store import LocalVectorStore
 from analytiq.storage.client import MongoConnection
-from analytiq.storage.repositories.vectors import VectorRepository, VectorsAt, VectorSink
+from analytiq.storage.repositories.index_contents import (
+    IndexContentRepository,
+    IndexedGeneration,
+    IndexReading,
+    VectorSink,
+)
 from tests.integration.vector_stores.conftest import DIMENSIONS, Mirrored
 
 random = np.random.default_rng(7)
@@ -25,7 +32,7 @@ def vectors(count: int) -> NDArray[np.float32]:
 QUERY = vectors(1)[0]
 
 
-class CountsReads(VectorRepository):
+class CountsReads(IndexContentRepository):
     """The real repository, which tells what was read."""
 
     def __init__(self, connection: MongoConnection) -> None:
@@ -35,17 +42,28 @@ class CountsReads(VectorRepository):
         self.rows = 0
         self.gate: asyncio.Event | None = None
 
-    async def read_all(self, organization_id: str, kb_id: str, sink: VectorSink) -> VectorsAt | None:
-        self.loads += 1
-        if self.gate is not None:
-            await self.gate.wait()
-        return await super().read_all(organization_id, kb_id, Counting(self, sink))
+    @asynccontextmanager
+    async def reading(self, organization_id: str, kb_id: str) -> AsyncGenerator[IndexReading | None]:
+        async with super().reading(organization_id, kb_id) as at:
+            if at is not None:
+                self._count(at)
+            yield at
 
-    async def read_changes(
-        self, organization_id: str, kb_id: str, sink: VectorSink, *, after: int, known: Collection[str]
-    ) -> VectorsAt | None:
-        self.refreshes += 1
-        return await super().read_changes(organization_id, kb_id, Counting(self, sink), after=after, known=known)
+    def _count(self, at: IndexReading) -> None:
+        changes, vectors = at.changes, at.vectors
+
+        async def counted_changes(*, after: int) -> list[IndexChange]:
+            self.refreshes += 1
+            return await changes(after=after)
+
+        async def counted(generation_ids: Collection[str] | None, sink: VectorSink) -> list[IndexedGeneration]:
+            if generation_ids is None:
+                self.loads += 1
+                if self.gate is not None:
+                    await self.gate.wait()
+            return await vectors(generation_ids, Counting(self, sink))
+
+        at.changes, at.vectors = counted_changes, counted  # type: ignore[method-assign]
 
 
 @dataclass

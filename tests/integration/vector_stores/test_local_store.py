@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from analytiq.errors import NotFoundError, StoreLoadingError
-from analytiq.retrieval.backends.local.vectors.mirror import Mirror
-from analytiq.retrieval.backends.local.vectors.store import LocalVectorStore
+from analytiq.retrieval.backends.local.vectors.replica import VectorReplica
+from analytiq.retrieval.backends.local.vectors.store import LocalVectorStore, scores_in
 from analytiq.retrieval.filters.selection import (
     AllOf,
     AnyOf,
@@ -22,7 +22,7 @@ from analytiq.retrieval.filters.selection import (
 from analytiq.retrieval.filters.tree import EVERYTHING, BuiltInField, Comparator, In
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import object_id
-from analytiq.storage.repositories.vectors import VectorRepository
+from analytiq.storage.repositories.index_contents import IndexContentRepository
 from tests.integration.vector_stores.conftest import Mirrored
 from tests.integration.vector_stores.reading import QUERY, CountsReads, places, search, vectors
 
@@ -32,7 +32,7 @@ def reads(migrated: MongoConnection) -> CountsReads:
     return CountsReads(migrated)
 
 
-def store_over(reads: VectorRepository, *, memory_bytes: int = 2**30, wait: float = 30.0) -> LocalVectorStore:
+def store_over(reads: IndexContentRepository, *, memory_bytes: int = 2**30, wait: float = 30.0) -> LocalVectorStore:
     return LocalVectorStore(reads, memory_bytes=memory_bytes, load_wait_seconds=wait)
 
 
@@ -52,7 +52,7 @@ async def test_empty_knowledge_base_finds_nothing(store: LocalVectorStore, mirro
 
 async def test_two_processes_see_each_others_commits_at_once(migrated: MongoConnection, mirrored: Mirrored) -> None:
     """Random commits; after each, both stores answer as a plain scan of the truth does."""
-    stores = [store_over(VectorRepository(migrated)) for _ in range(2)]
+    stores = [store_over(IndexContentRepository(migrated)) for _ in range(2)]
     choices = np.random.default_rng(11)
     for _ in range(40):
         document_id = f"d{choices.integers(6)}"
@@ -73,14 +73,14 @@ async def test_search_whose_vectors_are_let_go_meanwhile_loads_them_anew(
     store: LocalVectorStore, mirrored: Mirrored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await mirrored.put("d0", vectors(4))
-    refreshing, real = asyncio.Event(), Mirror._refresh
+    refreshing, real = asyncio.Event(), VectorReplica._refresh
 
-    async def endless(_: Mirror) -> None:
-        monkeypatch.setattr(Mirror, "_refresh", real)
+    async def endless(_: VectorReplica) -> None:
+        monkeypatch.setattr(VectorReplica, "_refresh", real)
         refreshing.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(Mirror, "_refresh", endless)
+    monkeypatch.setattr(VectorReplica, "_refresh", endless)
     searching = asyncio.create_task(places(store, mirrored, limit=9))
     await refreshing.wait()
     store._let_go(mirrored.knowledge_base.id)
@@ -258,7 +258,7 @@ async def test_least_recently_searched_knowledge_base_leaves_when_memory_is_shor
     for base in bases:
         await base.create()
         await base.put("d0", vectors(100))
-    await search(sizing := store_over(VectorRepository(migrated)), bases[0])
+    await search(sizing := store_over(IndexContentRepository(migrated)), bases[0])
     one = sizing.byte_size
     store = store_over(reads, memory_bytes=int(2.5 * one))
     for number in (0, 1, 0, 2):
@@ -324,6 +324,7 @@ async def test_relevance_of_neighbours_is_that_of_a_search(store: LocalVectorSto
     await mirrored.put("d0", vectors(5))
     hits = await search(store, mirrored)
     asked = [(hit.generation_id, hit.chunk_index) for hit in hits]
-    found = await store.relevance_of(mirrored.knowledge_base, await mirrored.epoch(), QUERY, [*asked, ("unknown", 0)])
+    view = (await store.fresh(mirrored.knowledge_base, await mirrored.epoch())).view
+    found = scores_in(view, QUERY, [*asked, ("unknown", 0)])
     assert found == {(hit.generation_id, hit.chunk_index): pytest.approx(hit.relevance) for hit in hits}
     assert all(0 <= hit.relevance <= 1 for hit in hits)

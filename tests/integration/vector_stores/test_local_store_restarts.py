@@ -8,7 +8,7 @@ import pytest
 import structlog.testing
 
 from analytiq.errors import NotFoundError
-from analytiq.retrieval.backends.local.vectors import mirror as mirror_module
+from analytiq.retrieval.backends.local.vectors import replica as replica_module
 from analytiq.retrieval.backends.local.vectors.snapshot import Snapshots
 from analytiq.retrieval.backends.local.vectors.store import LocalVectorStore
 from analytiq.storage.client import MongoConnection
@@ -39,8 +39,8 @@ class Process:
 async def start(
     migrated: MongoConnection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Callable[[], Process]]:
-    monkeypatch.setattr(mirror_module, "SNAPSHOT_ROWS", 1)
-    monkeypatch.setattr(mirror_module, "SNAPSHOT_SECONDS", 0.0)
+    monkeypatch.setattr(replica_module, "SNAPSHOT_ROWS", 1)
+    monkeypatch.setattr(replica_module, "SNAPSHOT_SECONDS", 0.0)
     async with AsyncExitStack() as stack:
 
         def started() -> Process:

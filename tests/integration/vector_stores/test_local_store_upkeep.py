@@ -1,22 +1,25 @@
 """What the local store does beside searching: loads, compaction, graphs, failures; none of it is seen in an answer."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 
 import numpy as np
 import pytest
 
 from analytiq.errors import StoreLoadingError, TransientError
-from analytiq.retrieval.backends.local.vectors import mirror as mirror_module
+from analytiq.retrieval.backends.local.vectors import replica as replica_module
 from analytiq.retrieval.backends.local.vectors import store as store_module
 from analytiq.retrieval.backends.local.vectors.store import LocalVectorStore
 from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet
 from analytiq.retrieval.filters.tree import BuiltInField, In
 from analytiq.storage.client import MongoConnection
-from analytiq.storage.repositories.vectors import VectorRepository, VectorsAt, VectorSink
+from analytiq.storage.repositories.index_contents import IndexedGeneration, IndexReading, VectorSink
 from tests.integration.conftest import EventuallyTrue
 from tests.integration.vector_stores.conftest import Mirrored
 from tests.integration.vector_stores.reading import QUERY, CountsReads, places, search, vectors
+
+Ids = Collection[str] | None
+Vectors = Callable[[IndexReading, Ids, VectorSink], Awaitable[list[IndexedGeneration]]]
 
 
 @pytest.fixture
@@ -31,20 +34,9 @@ async def store(reads: CountsReads) -> AsyncIterator[LocalVectorStore]:
     await store.close()
 
 
-class BlocksLoadsOf(VectorRepository):
-    """The real repository; loads of some knowledge bases wait until they are let go."""
-
-    def __init__(self, connection: MongoConnection) -> None:
-        super().__init__(connection)
-        self.blocked: set[str] = set()
-        self.begun: list[str] = []
-        self.gate = asyncio.Event()
-
-    async def read_all(self, organization_id: str, kb_id: str, sink: VectorSink) -> VectorsAt | None:
-        self.begun.append(kb_id)
-        if kb_id in self.blocked:
-            await self.gate.wait()
-        return await super().read_all(organization_id, kb_id, sink)
+@pytest.fixture
+def real() -> Vectors:
+    return IndexReading.vectors
 
 
 async def bases_of(migrated: MongoConnection, count: int) -> list[Mirrored]:
@@ -55,66 +47,70 @@ async def bases_of(migrated: MongoConnection, count: int) -> list[Mirrored]:
     return bases
 
 
-async def test_search_does_not_wait_for_another_ones_load(migrated: MongoConnection) -> None:
+async def test_search_does_not_wait_for_another_ones_load(
+    reads: CountsReads, real: Vectors, monkeypatch: pytest.MonkeyPatch, migrated: MongoConnection
+) -> None:
     """Nor does it when as many loads as are allowed at once are under way: what is in memory is refreshed beside."""
-    reads = BlocksLoadsOf(migrated)
+    blocked, gate = set[str](), asyncio.Event()
+
+    async def blocks(at: IndexReading, generation_ids: Ids, sink: VectorSink) -> list[IndexedGeneration]:
+        if generation_ids is None and at.epoch.kb_id in blocked:
+            await gate.wait()
+        return await real(at, generation_ids, sink)
+
+    monkeypatch.setattr(IndexReading, "vectors", blocks)
     store = LocalVectorStore(reads, memory_bytes=2**30, load_wait_seconds=0.05)
     ready, *loading = await bases_of(migrated, store_module.LOADS_AT_ONCE + 2)
-    store._load_wait_seconds = 30.0
+    store.wait_seconds = 30.0
     await search(store, ready)
-    store._load_wait_seconds = 0.05
-    reads.blocked = {base.kb_id for base in loading}
+    store.wait_seconds = 0.05
+    blocked |= {base.kb_id for base in loading}
     for base in loading:
         with pytest.raises(StoreLoadingError):
             await search(store, base)
-    store._load_wait_seconds = 30.0
+    store.wait_seconds = 30.0
     for number in range(3):
         await ready.put(f"d{number}", vectors(4))
         assert await places(store, ready) == ready.expected(QUERY, 100)
     # One more than may be loaded at once was asked for: it waits for its turn, and gets it.
-    assert len(reads.begun) == 1 + store_module.LOADS_AT_ONCE
-    reads.gate.set()
+    assert reads.loads == 1 + store_module.LOADS_AT_ONCE
+    gate.set()
     for base in loading:
         assert await places(store, base) == base.expected(QUERY, 100)
     await store.close()
 
 
-async def test_load_that_fails_is_told_and_tried_again(migrated: MongoConnection, mirrored: Mirrored) -> None:
-    class FailsOnce(VectorRepository):
-        failures = 1
+class Breaks:
+    """Breaks off so many readings of vectors at their end: those of everything, or those of changes."""
 
-        async def read_all(self, organization_id: str, kb_id: str, sink: VectorSink) -> VectorsAt | None:
-            at = await super().read_all(organization_id, kb_id, sink)
-            if self.failures:
-                self.failures -= 1
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, real: Vectors, *, loads: int = 0, changes: int = 0) -> None:
+        left = {True: loads, False: changes}
+
+        async def vectors(at: IndexReading, generation_ids: Ids, sink: VectorSink) -> list[IndexedGeneration]:
+            indexed = await real(at, generation_ids, sink)
+            if left[generation_ids is None]:
+                left[generation_ids is None] -= 1
                 raise TransientError("the connection broke at the last moment")
-            return at
+            return indexed
 
+        monkeypatch.setattr(IndexReading, "vectors", vectors)
+
+
+async def test_load_that_fails_is_told_and_tried_again(
+    store: LocalVectorStore, mirrored: Mirrored, real: Vectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await mirrored.put("d0", vectors(3))
-    store = LocalVectorStore(FailsOnce(migrated), memory_bytes=2**30, load_wait_seconds=30.0)
+    Breaks(monkeypatch, real, loads=1)
     with pytest.raises(TransientError, match="at the last moment"):
         await search(store, mirrored)
     assert await places(store, mirrored) == mirrored.expected(QUERY, 100)
-    await store.close()
 
 
 async def test_refresh_that_fails_half_way_leaves_no_half_and_no_double_rows(
-    migrated: MongoConnection, mirrored: Mirrored
+    store: LocalVectorStore, mirrored: Mirrored, real: Vectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class FailsOnRefresh(VectorRepository):
-        failures = 2
-
-        async def read_changes(
-            self, organization_id: str, kb_id: str, sink: VectorSink, *, after: int, known: Collection[str]
-        ) -> VectorsAt | None:
-            at = await super().read_changes(organization_id, kb_id, sink, after=after, known=known)
-            if self.failures:
-                self.failures -= 1
-                raise TransientError("the connection broke at the last moment")
-            return at
-
     await mirrored.put("d0", vectors(3))
-    store = LocalVectorStore(FailsOnRefresh(migrated), memory_bytes=2**30, load_wait_seconds=30.0)
+    Breaks(monkeypatch, real, changes=2)
     before = await mirrored.epoch()
     assert len(await search(store, mirrored)) == 3
     await mirrored.put("d1", vectors(400))
@@ -126,7 +122,6 @@ async def test_refresh_that_fails_half_way_leaves_no_half_and_no_double_rows(
     # Of 400 random vectors some lie too close together for an order.
     assert sorted(await places(store, mirrored, limit=1000)) == sorted(mirrored.expected(QUERY, 1000))
     assert await store.count(mirrored.knowledge_base, await mirrored.epoch(), chunk_filter=None) == 402
-    await store.close()
 
 
 async def test_rows_of_the_dead_are_given_back_while_searches_go_on(
@@ -148,16 +143,17 @@ async def test_rows_of_the_dead_are_given_back_while_searches_go_on(
 async def test_large_knowledge_base_gets_a_graph_beside_its_searches(
     store: LocalVectorStore, mirrored: Mirrored, monkeypatch: pytest.MonkeyPatch, eventually: EventuallyTrue
 ) -> None:
-    monkeypatch.setattr(mirror_module, "GRAPH_CELLS", 8 * 4000)
-    monkeypatch.setattr(mirror_module, "GRAPH_LAG_ROWS", 100)
+    monkeypatch.setattr(replica_module, "GRAPH_CELLS", 8 * 4000)
+    monkeypatch.setattr(replica_module, "GRAPH_LAG_ROWS", 100)
     for number in range(10):
         await mirrored.put(f"d{number}", vectors(500))
     await search(store, mirrored)
-    mirror = store._mirrors[mirrored.kb_id]
+    replica = store._replicas[mirrored.kb_id]
     before = store.byte_size
 
     def graph_rows() -> int:
-        return mirror.view.graph.rows if mirror.view and mirror.view.graph else 0
+        graph = replica.latest.view.graph if replica.latest else None
+        return graph.rows if graph else 0
 
     await eventually(lambda: graph_rows() == 5000)
     assert store.byte_size > before
@@ -168,7 +164,7 @@ async def test_large_knowledge_base_gets_a_graph_beside_its_searches(
     for number in range(5):  # so few are left that it goes
         await mirrored.take_out(f"d{number}")
         assert await places(store, mirrored, limit=10) == mirrored.expected(QUERY, 10)
-    await eventually(lambda: mirror.view is not None and mirror.view.rows < 4000)
+    await eventually(lambda: replica.latest is not None and replica.latest.view.rows < 4000)
     assert graph_rows() == 0
     assert await places(store, mirrored, limit=10) == mirrored.expected(QUERY, 10)
 
@@ -176,12 +172,12 @@ async def test_large_knowledge_base_gets_a_graph_beside_its_searches(
 async def test_graph_is_not_built_where_it_has_no_room(
     reads: CountsReads, mirrored: Mirrored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mirror_module, "GRAPH_CELLS", 1)
-    monkeypatch.setattr(mirror_module, "GRAPH_LAG_ROWS", 0)
+    monkeypatch.setattr(replica_module, "GRAPH_CELLS", 1)
+    monkeypatch.setattr(replica_module, "GRAPH_LAG_ROWS", 0)
     store = LocalVectorStore(reads, memory_bytes=1000, load_wait_seconds=30.0)
     await mirrored.put("d0", vectors(500))
     await search(store, mirrored)
-    assert "graph" not in store._mirrors[mirrored.kb_id]._chores
+    assert "graph" not in store._replicas[mirrored.kb_id]._upkeep
     await store.close()
 
 

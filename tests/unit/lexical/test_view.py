@@ -21,7 +21,7 @@ from analytiq.retrieval.filters.selection import (
     contains,
 )
 from analytiq.retrieval.filters.tree import Comparator
-from analytiq.storage.repositories.chunk_texts import ChunkText
+from analytiq.storage.repositories.index_contents import ChunkText
 from tests.unit.lexical.words import chunk, found, view_of
 
 PLACES = [(f"d{number}", index, (page, page + number % 3)) for number in range(12) for index, page in ((0, 1), (1, 3))]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from analytiq.retrieval.backends.local.keywords.index import FORMAT, State, WordIndex, searched
 from analytiq.retrieval.backends.local.keywords.view import View
 from analytiq.retrieval.filters.selection import Selection
-from analytiq.storage.repositories.chunk_texts import ChunkText
+from analytiq.storage.repositories.index_contents import ChunkText
 
 STATE = State(FORMAT, "organization", "kb", "uuid", 1, "commit")
 

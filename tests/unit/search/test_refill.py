@@ -24,11 +24,11 @@ KNOWLEDGE_BASE = KnowledgeBase(
 )  # fmt: skip
 
 
-def rounds(refill: Refill, *, epochs: int, is_outdated: bool = False, is_torn: bool = False) -> int:
+def rounds(refill: Refill, *, epochs: int, is_outdated: bool = False) -> int:
     """Count the times that the search retrieves, while the index version moves `epochs` times."""
     organization = Organization(id="org", name="Org", created_at=NOW)
     context = SearchContext(organization, SearchRequest("q"), plan(SearchRequest("q"), SearchSettings()), ["kb"])
-    context.is_outdated, context.is_torn = is_outdated, is_torn
+    context.is_outdated = is_outdated
     for number in range(1, 100):
         epoch = Epoch(kb_id="kb", epoch=min(number, epochs), commit_id="")
         context.scopes = [Scope(KNOWLEDGE_BASE, epoch, None, READER)]
@@ -42,10 +42,6 @@ def test_document_that_is_replaced_without_end_is_refused_after_ten_rounds_and_n
     with pytest.raises(TransientError, match=r"^'Contracts' is being re-indexed faster") as refused:
         rounds(Refill(100), epochs=10, is_outdated=True)
     assert refused.value.retry_after == 0.5
-
-
-def test_document_that_came_between_the_retrievers_is_shown_as_found_after_three_further_rounds() -> None:
-    assert rounds(Refill(100), epochs=100, is_torn=True) == 4
 
 
 def test_entry_that_names_another_generation_at_the_same_index_version_is_left_to_the_reconciler() -> None:

@@ -87,9 +87,13 @@ class MongoBackend:
         """See RetrievalBackend."""
         await self._indexes.drop(knowledge_base.id)
 
-    def reader(self, knowledge_base: KnowledgeBase, epoch: Epoch, *, with_keywords: bool = True) -> MongoReader:
+    def reader(
+        self, knowledge_base: KnowledgeBase, epoch: Epoch, *, with_vectors: bool = True, with_keywords: bool = True
+    ) -> MongoReader:
         """See RetrievalBackend."""
-        return MongoReader(self._repositories, knowledge_base, epoch, self.prepare)
+        reader = MongoReader(self._repositories, knowledge_base, epoch, self.prepare)
+        reader.searches_both = with_vectors and with_keywords and self._with_keywords
+        return reader
 
     def is_building_keywords(self, kb_id: str) -> bool:
         """See RetrievalBackend: a commit waits for the search server."""

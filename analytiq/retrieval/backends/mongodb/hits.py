@@ -6,13 +6,14 @@ are requested.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from analytiq.errors import InvalidInputError
-from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.retrieval.filters.compilers.mongodb_search import of_filter, of_selection
 from analytiq.retrieval.filters.selection import AllOf, ChunkFilter, DocumentSet, Outside, Selection, contains
 from analytiq.storage.repositories.index_entries import IndexEntryRepository
+from analytiq.storage.repositories.knowledge_bases import EpochRepository
 from analytiq.storage.search.predicates import Verdict
 from analytiq.storage.search.rows import MOST_FOUND, FoundChunk
 
@@ -53,19 +54,24 @@ def narrowing(chunk_filter: ChunkFilter | None) -> Narrowing:
 class CurrentHits:
     """A loop of requests until enough current chunks are found, or none are left."""
 
-    def __init__(self, entries: IndexEntryRepository) -> None:
+    def __init__(self, entries: IndexEntryRepository, epochs: EpochRepository) -> None:
         self._entries = entries
+        self._epochs = epochs
 
     async def gather(
         self,
         knowledge_base: KnowledgeBase,
         chunk_filter: ChunkFilter | None,
         *,
+        since: Epoch | None,
         limit: int,
         ask: Ask,
         is_exhausted: IsExhausted,
     ) -> list[FoundChunk]:
         """Return at most `limit` current chunks, best first; ties in order of document and chunk.
+
+        With `since`, documents are as they were at this epoch, whatever has been committed meanwhile. A chunk of a
+        later generation stands for the replaced one, by which the caller sees that it must ask again.
 
         Raises:
             InvalidInputError: the search needs more chunks than the server returns for one question.
@@ -74,6 +80,8 @@ class CurrentHits:
         while True:
             found = await ask(asked)
             kept = await self._current(knowledge_base, chunk_filter, found)
+            if since is not None and kept:
+                kept = await self._as_of(since, kept)
             if len(kept) > limit and kept[-1].score < kept[limit - 1].score:
                 return _best(kept, limit)
             is_last = asked == MOST_FOUND
@@ -123,6 +131,15 @@ class CurrentHits:
             for chunk in found
             if chunk.generation_id in current and (chunk_filter is None or passes(chunk_filter.selection, chunk))
         ]
+
+    async def _as_of(self, epoch: Epoch, current: Sequence[FoundChunk]) -> list[FoundChunk]:
+        """Leave out documents that have joined after the epoch, and name the replaced generations of others.
+
+        The change log is read after the entries: no commit comes between them unseen.
+        """
+        replaced = await self._epochs.replaced_after(epoch, {chunk.generation_id for chunk in current})
+        before = [(chunk, replaced.get(chunk.generation_id, chunk.generation_id)) for chunk in current]
+        return [replace(chunk, generation_id=generation_id) for chunk, generation_id in before if generation_id]
 
 
 def _best(chunks: Sequence[FoundChunk], limit: int) -> list[FoundChunk]:

@@ -40,9 +40,11 @@ class MongoReader:
     ) -> None:
         self._indexes = rows.search_indexes
         self._rows = rows.search_rows
-        self._hits = CurrentHits(rows.entries)
+        self._hits = CurrentHits(rows.entries, rows.epochs)
         self._knowledge_base = knowledge_base
         self._epoch = epoch
+        self.searches_both = False
+        """True if no search may show a commit later than the epoch, which the other one may have missed."""
         self._prepare = prepare
 
     async def vector_search(self, query: Query, *, limit: int, chunk_filter: ChunkFilter | None) -> list[VectorHit]:
@@ -63,7 +65,12 @@ class MongoReader:
             return counted >= await self.count(chunk_filter=chunk_filter)
 
         chunks = await self._hits.gather(
-            self._knowledge_base, chunk_filter, limit=limit, ask=ask, is_exhausted=is_exhausted
+            self._knowledge_base,
+            chunk_filter,
+            since=self._epoch if self.searches_both else None,
+            limit=limit,
+            ask=ask,
+            is_exhausted=is_exhausted,
         )
         if not chunks:
             # The server answers nothing, and no error, where its index is missing.
@@ -98,7 +105,12 @@ class MongoReader:
             return asked >= await self._rows.count_by_words(*asked_of, verdict=narrowed.verdict)
 
         chunks = await self._hits.gather(
-            self._knowledge_base, chunk_filter, limit=limit, ask=ask, is_exhausted=is_exhausted
+            self._knowledge_base,
+            chunk_filter,
+            since=self._epoch if self.searches_both else None,
+            limit=limit,
+            ask=ask,
+            is_exhausted=is_exhausted,
         )
         if not chunks:
             # The server answers nothing, and no error, where its index is missing.

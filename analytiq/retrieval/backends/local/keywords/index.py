@@ -19,7 +19,7 @@ from analytiq.retrieval.backends.local.keywords.schema import LANGUAGE, row_of, 
 from analytiq.retrieval.backends.local.keywords.view import View, common_languages
 from analytiq.retrieval.filters.selection import Selection
 from analytiq.retrieval.terms.analysis import RELEASE, chunk_terms
-from analytiq.storage.repositories.chunk_texts import ChunkText
+from analytiq.storage.repositories.index_contents import ChunkText
 
 FORMAT = f"1, terms {RELEASE}, tantivy {version('tantivy')}"
 """What the files mean; those of another meaning are made anew."""

@@ -5,7 +5,7 @@ from functools import cache
 import tantivy
 
 from analytiq.retrieval.terms.analysis import ChunkTerms
-from analytiq.storage.repositories.chunk_texts import ChunkText
+from analytiq.storage.repositories.index_contents import ChunkText
 
 WORDS = "words"
 EXACT = "exact"

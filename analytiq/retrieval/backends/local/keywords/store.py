@@ -10,22 +10,21 @@ from typing import Any
 
 import structlog
 
-from analytiq.errors import NotFoundError, StoreLoadingError, TransientError
+from analytiq.errors import StoreLoadingError, TransientError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.retrieval.backends.base import KeywordHit
 from analytiq.retrieval.backends.local.keywords.index import DamagedIndexError, searched
 from analytiq.retrieval.backends.local.keywords.index_cache import Shelf
-from analytiq.retrieval.backends.local.keywords.mirror import Mirror, Workshop
+from analytiq.retrieval.backends.local.keywords.replica import KeywordReplica, Workshop
 from analytiq.retrieval.backends.local.keywords.view import View
+from analytiq.retrieval.backends.local.replica_cache import ReplicaCache
 from analytiq.retrieval.filters.selection import ChunkFilter
-from analytiq.storage.repositories.chunk_texts import ChunkTextRepository
+from analytiq.storage.repositories.index_contents import IndexContentRepository
 
 log = structlog.get_logger(__name__)
 
 BUILDS_AT_ONCE = 2
 FOLLOWERS_AT_ONCE = 4
-LET_GO_ROUNDS = 3
-"""How often one search makes an index anew that was let go meanwhile."""
 OPEN_AT_ONCE = 200
 """Knowledge bases whose files are open; of the others they lie on the disk."""
 TIDY_SECONDS = 10.0
@@ -34,29 +33,29 @@ PRUNE_SECONDS = 600.0
 """Between two looks for files of knowledge bases that are gone."""
 
 
-class LocalLexicalIndex:
-    """Implements LexicalIndex on any MongoDB replica set: tantivy, in this process and on its disk.
+class LocalLexicalIndex(ReplicaCache[KeywordReplica, View]):
+    """Keyword indexes by tantivy, in this process and on its disk.
 
     `disk_bytes` bounds the files of all processes of this machine: the least recently searched leave first. Without
     `root`, indexes are in memory alone.
     """
 
+    evicted = "The keyword index of the knowledge base {kb} is evicted as fast as it is built. Ask again in a moment."
+
     def __init__(
-        self, texts: ChunkTextRepository, root: Path | None, *, disk_bytes: int, build_wait_seconds: float
+        self, contents: IndexContentRepository, root: Path | None, *, disk_bytes: int, build_wait_seconds: float
     ) -> None:
-        self._texts = texts
+        super().__init__(wait_seconds=build_wait_seconds)
+        self._contents = contents
         self._disk_bytes = disk_bytes
-        self._build_wait_seconds = build_wait_seconds
         self._searching = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="lexical-search")
         self._workshop = Workshop(
-            texts=texts,
+            contents=contents,
             shelf=Shelf(root) if root is not None else None,
             following=ThreadPoolExecutor(FOLLOWERS_AT_ONCE, thread_name_prefix="lexical-following"),
             building=ThreadPoolExecutor(BUILDS_AT_ONCE, thread_name_prefix="lexical-building"),
             builds=asyncio.Semaphore(BUILDS_AT_ONCE),
         )
-        self._mirrors: dict[str, Mirror] = {}
-        self._is_closing = False
         self._chores: set[asyncio.Task[None]] = set()
         self._forgetting: set[asyncio.Task[None]] = set()
         self._next_tidying = 0.0
@@ -71,46 +70,49 @@ class LocalLexicalIndex:
         limit: int,
         chunk_filter: ChunkFilter | None,
     ) -> list[KeywordHit]:
-        """See LexicalIndex.
+        """See IndexReader.
 
         Raises:
             StoreLoadingError: the index is still being built; ask again.
             TransientError: the index cannot be read or written, with the reason.
         """
-        return await self._searched(
-            await self._fresh_view(knowledge_base, epoch), knowledge_base, question, limit, chunk_filter
-        )
+        view = (await self.fresh(knowledge_base, epoch)).view
+        return await self.search_in(view, knowledge_base, question, limit=limit, chunk_filter=chunk_filter)
 
     async def available(
         self, knowledge_base: KnowledgeBase, question: str, *, limit: int, chunk_filter: ChunkFilter | None
     ) -> list[KeywordHit]:
-        """See LexicalIndex: search the present index, which may lack the latest commits."""
-        mirror = self._mirrors.get(knowledge_base.id)
-        view = None if mirror is None else mirror.view
-        return [] if view is None else await self._searched(view, knowledge_base, question, limit, chunk_filter)
+        """Search the present index, which may lack the latest commits."""
+        replica = self._replicas.get(knowledge_base.id)
+        if replica is None or replica.latest is None:
+            return []
+        return await self.search_in(
+            replica.latest.view, knowledge_base, question, limit=limit, chunk_filter=chunk_filter
+        )
 
     def is_building(self, kb_id: str) -> bool:
-        """See LexicalIndex."""
-        mirror = self._mirrors.get(kb_id)
-        return mirror is not None and mirror.is_refreshing
+        """See RetrievalBackend."""
+        replica = self._replicas.get(kb_id)
+        return replica is not None and replica.is_refreshing
 
     async def follow(self, knowledge_base: KnowledgeBase, epoch: Epoch) -> None:
         """Bring the index up to an epoch, however long that takes; its place in the order of last use stays."""
-        mirror = self._mirrors.setdefault(knowledge_base.id, Mirror(knowledge_base, self._workshop))
-        await mirror.fresh_view(epoch, wait_seconds=None)
-        self._tidy_now_and_then()
+        replica = self._replicas.setdefault(knowledge_base.id, self.new_replica(knowledge_base))
+        await replica.fresh(epoch, wait_seconds=None)
+        self.make_room(knowledge_base.id)
 
-    async def _searched(
-        self, view: View, knowledge_base: KnowledgeBase, question: str, limit: int, chunk_filter: ChunkFilter | None
+    async def search_in(
+        self, view: View, knowledge_base: KnowledgeBase, question: str, *, limit: int, chunk_filter: ChunkFilter | None
     ) -> list[KeywordHit]:
+        """Search one version; damage that a failure reveals makes the next search build the index again."""
         selection = None if chunk_filter is None else chunk_filter.selection
         work = partial(searched, view, question, limit=limit, selection=selection)
         try:
             return await asyncio.get_running_loop().run_in_executor(self._searching, work)
         except DamagedIndexError as error:
             log.warning("lexical.search_failed", kb_id=knowledge_base.id, reason=error.detail)
-            mirror = self._mirrors.get(knowledge_base.id)
-            if mirror is None or not await mirror.is_damaged():
+            replica = self._replicas.get(knowledge_base.id)
+            if replica is None or not await replica.is_damaged():
                 raise TransientError(
                     f"The keyword index of the knowledge base {knowledge_base.name!r} could not be searched for"
                     " this question. Change the question's words.",
@@ -119,11 +121,11 @@ class LocalLexicalIndex:
             raise StoreLoadingError(
                 f"The keyword index of the knowledge base {knowledge_base.name!r} is damaged and is being rebuilt."
                 " Ask again in a moment.",
-                retry_after=self._build_wait_seconds,
+                retry_after=self.wait_seconds,
             ) from error
 
     def forget(self, kb_id: str) -> None:
-        """See LexicalIndex: remove the index from memory and disk."""
+        """See ReplicaCache."""
         self._start(self._forget(kb_id), self._forgetting)
 
     async def close(self) -> None:
@@ -134,63 +136,43 @@ class LocalLexicalIndex:
         for task in list(self._chores):
             task.cancel()
             await asyncio.wait([task])
-        await asyncio.gather(*(self._let_go(kb_id) for kb_id in list(self._mirrors)))
+        await asyncio.gather(*(self._let_go(kb_id) for kb_id in list(self._replicas)))
         for pool in (self._workshop.building, self._workshop.following, self._searching):
             await asyncio.to_thread(pool.shutdown, cancel_futures=True)
 
-    async def _fresh_view(self, knowledge_base: KnowledgeBase, epoch: Epoch) -> View:
-        for _ in range(LET_GO_ROUNDS):
-            mirror = self._mirror_of(knowledge_base)
-            try:
-                return await self._view_of(mirror, knowledge_base.id, epoch)
-            except StoreLoadingError:
-                # It was let go (for room, or with files that are gone) while it was made: no reason to ask again.
-                if not mirror.is_closed or self._is_closing:
-                    raise
-        raise StoreLoadingError(
-            f"The keyword index of the knowledge base {knowledge_base.name!r} is evicted as fast as it is built."
-            " Ask again in a moment.",
-            retry_after=1.0,
-        )
+    def replica_of(self, knowledge_base: KnowledgeBase) -> KeywordReplica:
+        """See ReplicaCache; record the use on disk too."""
+        replica = super().replica_of(knowledge_base)
+        replica.touch(asyncio.get_running_loop().time())
+        return replica
 
-    def _mirror_of(self, knowledge_base: KnowledgeBase) -> Mirror:
-        mirror = self._mirrors.pop(knowledge_base.id, None) or Mirror(knowledge_base, self._workshop)
-        self._mirrors[knowledge_base.id] = mirror  # now the most recently used; a dict keeps the order
-        mirror.touch(asyncio.get_running_loop().time())
-        return mirror
+    def new_replica(self, knowledge_base: KnowledgeBase) -> KeywordReplica:
+        """See ReplicaCache."""
+        return KeywordReplica(knowledge_base, self._workshop)
 
-    async def _view_of(self, mirror: Mirror, kb_id: str, epoch: Epoch) -> View:
-        if mirror.view is not None and mirror.epoch == epoch:
-            return mirror.view
-        try:
-            view = await mirror.fresh_view(epoch, wait_seconds=self._build_wait_seconds)
-        except NotFoundError:
-            self.forget(kb_id)
-            raise
-        self._tidy_now_and_then()
-        return view
-
-    def _tidy_now_and_then(self) -> None:
+    def make_room(self, kb_id: str) -> None:
+        """See ReplicaCache: close the files of indexes beyond OPEN_AT_ONCE; at intervals, look at the disk."""
+        del kb_id  # files in use stay open
         now = asyncio.get_running_loop().time()
-        for kb_id in list(self._mirrors)[:-OPEN_AT_ONCE]:
+        for kb_id in list(self._replicas)[:-OPEN_AT_ONCE]:
             self._start(self._let_go(kb_id))
         if self._workshop.shelf is None:
             return
         if now >= self._next_tidying:
             self._next_tidying = now + TIDY_SECONDS
-            self._start(self._make_room(self._workshop.shelf))
+            self._start(self._free_disk(self._workshop.shelf))
         if now >= self._next_pruning:
             self._next_pruning = now + PRUNE_SECONDS
             self._start(self._prune(self._workshop.shelf))
 
-    async def _make_room(self, shelf: Shelf) -> None:
+    async def _free_disk(self, shelf: Shelf) -> None:
         """Remove the least recently used indexes from disk, except the last searched."""
         holdings = await asyncio.to_thread(shelf.holdings)
         total = sum(holding.byte_size for holding in holdings)
         for holding in holdings:
             if total <= self._disk_bytes:
                 return
-            if holding.kb_id == next(reversed(self._mirrors), None):
+            if holding.kb_id == next(reversed(self._replicas), None):
                 continue
             await self._let_go(holding.kb_id)
             if await asyncio.to_thread(shelf.remove_one, holding):
@@ -201,7 +183,7 @@ class LocalLexicalIndex:
         """Remove the files of deleted knowledge bases."""
         kb_ids = await asyncio.to_thread(shelf.kb_ids)
         if kb_ids:
-            for kb_id in set(kb_ids) - await self._texts.existing(kb_ids):
+            for kb_id in set(kb_ids) - await self._contents.existing(kb_ids):
                 await self._forget(kb_id)
 
     async def _forget(self, kb_id: str) -> None:
@@ -210,9 +192,9 @@ class LocalLexicalIndex:
             await asyncio.to_thread(self._workshop.shelf.remove, kb_id)
 
     async def _let_go(self, kb_id: str) -> None:
-        mirror = self._mirrors.pop(kb_id, None)
-        if mirror is not None:
-            await mirror.close()
+        replica = self._replicas.pop(kb_id, None)
+        if replica is not None:
+            await replica.close()
 
     def _start(self, chore: Coroutine[Any, Any, None], among: set[asyncio.Task[None]] | None = None) -> None:
         task = asyncio.create_task(chore)
