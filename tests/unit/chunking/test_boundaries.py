@@ -8,12 +8,24 @@ import pytest
 from analytiq.inference.embedding.base import Vectors
 from analytiq.inference.tokens import count_tokens
 from analytiq.ingestion.chunking.registry import create_chunker
+from analytiq.ingestion.chunking.spans import Span, overlapping
 from analytiq.models.chunk import Chunk
 
 
 def chunk(chunker_type: str, text: str, size: int, overlap: int = 0) -> list[Chunk]:
     chunker = create_chunker(chunker_type, chunk_size=size, chunk_overlap=overlap, embed_texts=None)
     return list(chunker.chunk(text))
+
+
+@pytest.mark.parametrize(
+    ("overlap", "exact", "beginning"), [(8, False, "eta theta"), (8, True, "eta eta theta"), (2, False, ". Mu")]
+)
+def test_overlap_begins_at_a_word_unless_it_is_exact(overlap: int, beginning: str, *, exact: bool) -> None:
+    text = "Alpha beta. Gamma delta epsilon zeta eta theta iota kappa lambda. Mu nu xi"
+    cut = text.index("Mu")
+    spans = [Span(start, end, count_tokens(text[start:end])) for start, end in ((0, cut - 1), (cut, len(text)))]
+    _, second = overlapping(text, spans, max_tokens=60, overlap=overlap, exact=exact)
+    assert text[second.start : second.end].startswith(beginning)
 
 
 PARAGRAPHS = "\n\n".join(

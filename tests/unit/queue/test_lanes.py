@@ -55,6 +55,48 @@ def test_new_lane_of_a_busy_organization_has_its_turn_within_a_round() -> None:
     assert "single" in take_turns(book, 2)
 
 
+def test_organization_that_holds_its_share_of_the_slots_waits_for_one_that_holds_none() -> None:
+    book = LaneBook()
+    book.note("urgent", "busy", 0)
+    book.note("bulk", "idle", 10)
+    book.begin("busy")
+    lane = book.next(0.0, Wanted(capacity=2))
+    assert lane is not None
+    assert lane.lane_id == "bulk"
+
+
+def test_time_of_a_job_is_charged_to_its_organization() -> None:
+    book = LaneBook()
+    for name in ("long", "short"):
+        book.note(name, name, 0)
+    book.begin("long")
+    book.end("long", seconds=50 * SECONDS_A_TURN)
+    assert Counter(take_turns(book, 24))["short"] >= 20  # every eighth turn goes by waiting time alone
+
+
+def test_organization_stays_while_one_of_its_lanes_holds_jobs() -> None:
+    book = LaneBook()
+    for name in ("first", "second"):
+        book.note(name, "acme", 0)
+    lane = book.next(0.0)
+    assert lane is not None
+    book.empty(lane, lane.version)
+    assert len(book) == 1
+
+
+def test_organization_that_comes_back_is_still_charged_for_its_past_jobs() -> None:
+    book = LaneBook()
+    for name in ("back", "stays"):
+        book.note(name, name, 0)
+    lane = book.next(0.0)
+    assert lane is not None
+    assert lane.lane_id == "back"
+    book.end("back", seconds=50 * SECONDS_A_TURN)
+    book.empty(lane, lane.version)
+    book.note("back", "back", 0)
+    assert Counter(take_turns(book, 24))["stays"] >= 20
+
+
 def test_urgent_lane_goes_first() -> None:
     book = LaneBook()
     book.note("bulk", "acme", 10)

@@ -23,13 +23,20 @@ SETTINGS = SearchSettings(max_top_k=100, max_depth=10_000)
         (SearchRequest("q", top_k=10, skip=991, mode=Mode.VECTOR), "skip"),
         (SearchRequest("q", top_k=10, skip=991, mode=Mode.VECTOR, deduplicate=False, rerank=True), "skip"),
         (SearchRequest("q", alpha=1.5), "alpha"),
+        (SearchRequest("q", alpha=-0.1), "alpha"),
         (SearchRequest("q", score_threshold=-0.1), "score_threshold"),
+        (SearchRequest("q", score_threshold=1.1), "score_threshold"),
     ],
 )
 def test_what_could_only_be_answered_wrongly_is_refused_by_name(request_: SearchRequest, field: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
         plan(request_, SETTINGS)
     assert [error.field for error in caught.value.errors] == [field]
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
+def test_weight_and_threshold_may_have_any_value_from_0_to_1(value: float) -> None:
+    plan(SearchRequest("q", alpha=value, score_threshold=value), SETTINGS)
 
 
 def test_deepest_pages_are_allowed() -> None:
