@@ -8,7 +8,7 @@ from analytiq.errors import InvalidInputError
 def read_external_identity(
     source: str | None, external_id: str | None, version: str | None, *, found: Found, watch: bool
 ) -> ExternalIdentity | None:
-    """Read the item that a single file comes from; None for none.
+    """Read the source item of a single file; return None without one.
 
     Raises:
         InvalidInputError: a part is missing, or there are several files.

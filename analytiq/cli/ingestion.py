@@ -49,7 +49,7 @@ class Wishes:
     on_duplicate: DuplicatePolicy | None = None
     """None: replace documents for files of directories, and create documents for other files."""
     external_identity: ExternalIdentity | None = None
-    """The item that the only file comes from."""
+    """The source item of the only file."""
     is_named: bool = False
     """See `compare`."""
     deletes: bool = False

@@ -31,7 +31,7 @@ class Failure(Stored):
 
 
 class ExternalIdentity(Stored):
-    """The item of another system that a document is the copy of.
+    """The item of another system that a document copies.
 
     `source` and `external_id` name one document of an organization, whatever its name and bytes. `version` is opaque,
     such as an ETag or a revision: only equality counts.

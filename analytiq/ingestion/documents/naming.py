@@ -13,7 +13,7 @@ LONGEST_PATH = 1024
 LONGEST_ORIGIN = 1024
 LONGEST_SOURCE = 100
 LONGEST_EXTERNAL_ID = 2048
-"""An id may be an address."""
+"""Most characters of an external id, which may be an address."""
 LONGEST_VERSION = 256
 DIRECTION_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """They reverse the text, so that `report\\u202efdp.exe` looks like a PDF; Arabic and Hebrew names need none."""

@@ -161,7 +161,7 @@ class Placing:
     async def _follow(
         self, session: Session, placement: Placement, item: ExternalIdentity
     ) -> tuple[Document, UploadOutcome]:
-        """Make the document of an item, or bring it up to date."""
+        """Create or update the document of an item."""
         now = await self._documents.with_external_identity(placement.upload.organization_id, item, session=session)
         if now is None:
             return await self._create(session, placement, is_copy=False)
@@ -223,7 +223,7 @@ def _is_current(placement: Placement, document: Document, item: ExternalIdentity
 
 
 def _has_new_bytes(placement: Placement, document: Document) -> bool:
-    """Return True if the item's bytes are to be read: those of an equal version are taken to be equal."""
+    """Return True if the item's bytes must be read: equal versions count as equal bytes."""
     if document.state is DocumentState.FAILED:
         return True
     return not _is_same_version(placement, document) and document.sha256 != placement.stored.sha256
@@ -241,14 +241,14 @@ def _item_changes(placement: Placement, document: Document, item: ExternalIdenti
         changes["document_name"] = placement.document_name
     if placement.origin is not None and placement.origin != document.origin:
         changes["origin"] = placement.origin
-    # A version that the upload leaves out stays known as long as its bytes do.
+    # A version missing from the upload is kept as long as its bytes are.
     if item != document.external_identity and (item.version is not None or _has_new_bytes(placement, document)):
         changes["external_identity"] = item.model_dump()
     return changes
 
 
 def _told(placement: Placement, document: Document) -> dict[str, Any]:
-    """Return the changes of tags and metadata that the upload asks for."""
+    """Return the changes of tags and metadata that the upload requests."""
     if placement.merges:
         return _merged(placement, document)
     changes: dict[str, Any] = {}

@@ -92,8 +92,8 @@ class LocalReader:
     async def _at_one_version(self) -> Views:
         """Open both indexes at the reader's version or a later one.
 
-        If the keyword index takes longer than a search waits, the vectors go on alone. If the vectors do, the keyword
-        index goes on alone.
+        If the keyword index takes longer than a search waits, the vectors are searched alone. If the vectors do, the
+        keyword index is searched alone.
 
         Raises:
             NotFoundError: the knowledge base has been deleted.

@@ -23,7 +23,7 @@ ViewT = TypeVar("ViewT")
 OtherT = TypeVar("OtherT")
 
 REFRESH_ROUNDS = 3
-"""One is enough unless a refresh began before the commit that is asked for."""
+"""Rounds of a refresh: one suffices unless it began before the requested commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,9 @@ class IndexReplica(ABC, Generic[ViewT]):
 
     name: ClassVar[str]
     rebuild_event: ClassVar[str]
-    """Logged where the change log does not continue from the latest version."""
+    """Log event if the change log does not continue from the latest version."""
     not_ready: ClassVar[str]
-    """The reason why a search has to ask again: `{kb}` stands for the name of the knowledge base."""
+    """Error text of a search that must try again: `{kb}` stands for the knowledge base's name."""
 
     def __init__(self, knowledge_base: KnowledgeBase, contents: IndexContentRepository) -> None:
         self.knowledge_base = knowledge_base
@@ -81,7 +81,7 @@ class IndexReplica(ABC, Generic[ViewT]):
 
     @property
     def ids(self) -> tuple[str, str]:
-        """Organization and knowledge base."""
+        """The ids of the organization and the knowledge base."""
         return self.knowledge_base.organization_id, self.knowledge_base.id
 
     @property
@@ -139,7 +139,7 @@ class IndexReplica(ABC, Generic[ViewT]):
 
     @abstractmethod
     async def build(self) -> None:
-        """Make the index from everything that is indexed now."""
+        """Build the index from everything indexed now."""
 
     @abstractmethod
     async def apply(self, at: IndexReading, *, added: Collection[str], removed: Collection[str]) -> None:
@@ -228,12 +228,12 @@ def in_background(work: Coroutine[Any, Any, T], name: str, kb_id: str) -> asynci
 
 
 def gone(knowledge_base: KnowledgeBase) -> NotFoundError:
-    """Return the error of a search in a deleted knowledge base."""
+    """Return the error for a deleted knowledge base."""
     return NotFoundError(f"The knowledge base {knowledge_base.name!r} has been deleted.")
 
 
 def too_fast(knowledge_base: KnowledgeBase) -> StoreLoadingError:
-    """Return the error of a search that no refresh was new enough for."""
+    """Return the error for a search that no refresh could satisfy."""
     return StoreLoadingError(
         f"The knowledge base {knowledge_base.name!r} is changing faster than its index can follow. Ask again.",
         retry_after=1.0,

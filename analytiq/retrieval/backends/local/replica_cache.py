@@ -1,4 +1,4 @@
-"""The indexes of one kind in this process: made when first searched, the least recently searched leave first."""
+"""The indexes of one kind in this process, built on first search; the least recently searched are evicted first."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Generic, TypeVar
@@ -11,14 +11,14 @@ ViewT = TypeVar("ViewT")
 ReplicaT = TypeVar("ReplicaT", bound=IndexReplica[Any])
 
 LET_GO_ROUNDS = 3
-"""How often one search makes an index anew that was let go meanwhile."""
+"""Most rebuilds by one search of an index that is evicted meanwhile."""
 
 
 class ReplicaCache(ABC, Generic[ReplicaT, ViewT]):
     """`wait_seconds`: the longest that a search waits for an index."""
 
     evicted: ClassVar[str]
-    """The reason why a search has to ask again: `{kb}` stands for the name of the knowledge base."""
+    """Error text of a search that must try again: `{kb}` stands for the knowledge base's name."""
 
     def __init__(self, *, wait_seconds: float) -> None:
         self.wait_seconds = wait_seconds
@@ -35,7 +35,7 @@ class ReplicaCache(ABC, Generic[ReplicaT, ViewT]):
         """Return the index at this version or a later one.
 
         Raises:
-            StoreLoadingError: the index is still being made; ask again.
+            StoreLoadingError: the index is still being built; ask again.
             NotFoundError: the knowledge base has been deleted.
         """
         for _ in range(LET_GO_ROUNDS):
@@ -62,7 +62,7 @@ class ReplicaCache(ABC, Generic[ReplicaT, ViewT]):
 
     @abstractmethod
     def make_room(self, kb_id: str) -> None:
-        """Let go what exceeds the bounds, except the index of `kb_id`, which has just been refreshed."""
+        """Evict indexes beyond the bounds, except that of `kb_id`, which has just been refreshed."""
 
     @abstractmethod
     def forget(self, kb_id: str) -> None:

@@ -22,9 +22,9 @@ from analytiq.retrieval.terms.analysis import RELEASE, chunk_terms
 from analytiq.storage.repositories.index_contents import ChunkText
 
 FORMAT = f"1, terms {RELEASE}, tantivy {version('tantivy')}"
-"""What the files mean; those of another meaning are made anew."""
+"""Version of the files' format; indexes of another format are rebuilt."""
 WRITER_BYTES = 48_000_000
-"""For terms that are not written yet: 30,000 chunks of 200 words. What is used by a small change is far less."""
+"""Memory for unwritten terms: 30,000 chunks of 200 words. A small change uses far less."""
 _FOOTER = struct.Struct("<II")
 _FOOTER_MAGIC = 1337
 _META = "meta.json"
@@ -184,7 +184,7 @@ def searched(view: View, question: str, *, limit: int, selection: Selection | No
 
 @contextlib.contextmanager
 def _failures_told() -> Generator[None]:
-    """Translate the library's failures into errors; its panics are no `Exception`."""
+    """Translate the library's failures into errors; its panics are not subclasses of `Exception`."""
     try:
         yield
     except TransientError:
@@ -202,7 +202,7 @@ def _damaged(error: BaseException) -> DamagedIndexError:
 
 
 def _committed_files(directory: Path) -> list[Path]:
-    """Return the files named by the last commit; a process that died may have left unused, half-written ones."""
+    """Return the files named by the last commit; a process that died may have left unused, incomplete ones."""
     files: list[Path] = []
     meta = directory / _META
     segments: list[dict[str, Any]] = json.loads(meta.read_bytes())["segments"] if meta.exists() else []

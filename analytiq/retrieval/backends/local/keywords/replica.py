@@ -20,10 +20,10 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 REST_SECONDS = 5.0
-"""After the last change, before the writer's threads and memory are given back."""
+"""Seconds after the last change until the writer's threads and memory are freed."""
 TOUCH_SECONDS = 60.0
 RETRY_SECONDS = 10.0
-"""After a failure to write, such as a full disk: another attempt would read the whole knowledge base again."""
+"""Seconds after a failed write, such as on a full disk: a retry reads the whole knowledge base again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class Workshop:
     contents: IndexContentRepository
     shelf: Shelf | None
     following: Executor
-    """For what is small and waited for: what has changed."""
+    """For small changes that searches wait for."""
     building: Executor
     builds: asyncio.Semaphore
-    """Bounds how many knowledge bases are built at once."""
+    """Bounds the number of concurrent builds."""
 
 
 class KeywordReplica(IndexReplica[View]):
@@ -172,7 +172,7 @@ class KeywordReplica(IndexReplica[View]):
             raise
 
     async def _give_up(self, index: WordIndex, error: BaseException) -> None:
-        """Discard half-done changes before the next commit; reopen an unwritable index, or rebuild it."""
+        """Discard incomplete changes before the next commit; reopen an unwritable index, or rebuild it."""
         self._index = index
         if isinstance(error, DamagedIndexError):
             log.warning("lexical.cannot_be_written", kb_id=self.knowledge_base.id, reason=error.detail)
@@ -201,5 +201,5 @@ class KeywordReplica(IndexReplica[View]):
                 await self._work(self._index.rest)
 
     async def _work(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Run what is small and waited for."""
+        """Run a small change that searches wait for."""
         return await self.run(self._workshop.following, work, *arguments)

@@ -26,18 +26,18 @@ log = structlog.get_logger(__name__)
 BUILDS_AT_ONCE = 2
 FOLLOWERS_AT_ONCE = 4
 OPEN_AT_ONCE = 200
-"""Knowledge bases whose files are open; of the others they lie on the disk."""
+"""Most knowledge bases with open files; the others' files stay on disk, closed."""
 TIDY_SECONDS = 10.0
-"""Between two looks at how much lies on the disk."""
+"""Seconds between two checks of the used disk space."""
 PRUNE_SECONDS = 600.0
-"""Between two looks for files of knowledge bases that are gone."""
+"""Seconds between two searches for files of deleted knowledge bases."""
 
 
 class LocalLexicalIndex(ReplicaCache[KeywordReplica, View]):
     """Keyword indexes by tantivy, in this process and on its disk.
 
-    `disk_bytes` bounds the files of all processes of this machine: the least recently searched leave first. Without
-    `root`, indexes are in memory alone.
+    `disk_bytes` bounds the files of all processes of this machine: the least recently searched are evicted first.
+    Without `root`, indexes are in memory alone.
     """
 
     evicted = "The keyword index of the knowledge base {kb} is evicted as fast as it is built. Ask again in a moment."
@@ -151,7 +151,7 @@ class LocalLexicalIndex(ReplicaCache[KeywordReplica, View]):
         return KeywordReplica(knowledge_base, self._workshop)
 
     def make_room(self, kb_id: str) -> None:
-        """See ReplicaCache: close the files of indexes beyond OPEN_AT_ONCE; at intervals, look at the disk."""
+        """See ReplicaCache: close the files of indexes beyond OPEN_AT_ONCE; at intervals, free disk space."""
         del kb_id  # files in use stay open
         now = asyncio.get_running_loop().time()
         for kb_id in list(self._replicas)[:-OPEN_AT_ONCE]:

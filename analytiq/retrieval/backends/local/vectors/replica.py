@@ -27,11 +27,11 @@ GRAPH_CELLS = 77_000_000
 Measured: see docs/reference/benchmarks.md, "The local vector store".
 """
 GRAPH_LAG_ROWS = 1000
-"""A graph is extended once so many rows are scanned beside it."""
+"""Rows scanned beside a graph from which on it is extended."""
 SNAPSHOT_ROWS = 5000
-"""Fewer are read from the database as fast as from a file."""
+"""Least rows of a snapshot: fewer are read from the database as fast as from a file."""
 SNAPSHOT_SECONDS = 60.0
-"""Between two snapshots of a knowledge base that changes."""
+"""Seconds between two snapshots of a changing knowledge base."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ class Workshop:
 
     contents: IndexContentRepository
     loads: asyncio.Semaphore
-    """Bounds how many knowledge bases are loaded at once."""
+    """Bounds the number of concurrent loads."""
     loading: Executor
     building: Executor
-    """For graphs alone: one takes minutes."""
+    """For graphs alone, since one takes minutes."""
     snapshots: Snapshots | None
     has_room_for: Callable[[int], bool]
-    """Whether so many more bytes stay within the bound."""
+    """Returns True if this many more bytes stay within the bound."""
 
 
 class VectorReplica(IndexReplica[View]):

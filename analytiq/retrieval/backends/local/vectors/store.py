@@ -21,13 +21,13 @@ log = structlog.get_logger(__name__)
 
 LOADS_AT_ONCE = 2
 INLINE_CELLS = 4_000_000
-"""Rows times dimensions up to which a search is not worth a thread: 10,000 rows of 384 take 0.2 ms."""
+"""Rows times dimensions up to which a search needs no thread: 10,000 rows of 384 take 0.2 ms."""
 INLINE_DOCUMENTS = 100
-"""Of a filter: finding their rows takes 0.05 ms."""
+"""Most documents of a filter for a search without a thread: finding their rows takes 0.05 ms."""
 INLINE_FILTERED_CELLS = 1_000_000
-"""The same of rows that are picked out of others: 2,600 rows of 384 take 0.25 ms."""
+"""The same for filtered rows: 2,600 rows of 384 take 0.25 ms."""
 PRUNE_SECONDS = 600.0
-"""Between two looks for snapshots of knowledge bases that are gone."""
+"""Seconds between two searches for snapshots of deleted knowledge bases."""
 
 
 class LocalVectorStore(ReplicaCache[VectorReplica, View]):
