@@ -18,6 +18,7 @@ from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.document import Document, DocumentState
 from analytiq.models.index_entry import Generation, GenerationState
 from analytiq.models.job import JobKind
+from analytiq.models.job_payloads import SweepPayload
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.vector import VectorOwner, VectorRow
 from analytiq.storage.ids import new_id
@@ -145,7 +146,7 @@ class Swapping:
     async def sweep(self) -> None:
         """Delete the vectors of the former generation."""
         running = await self._claim(JobKind.SWEEP)
-        await self._sweep.handle(running)
+        await self._sweep.handle(running, SweepPayload.from_job(running.job))
         await self._jobs.finish(running.job)
 
     async def index(self, name: str, metadata: dict[str, JsonValue], matrix: NDArray[np.float32]) -> Document:

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from analytiq.ingestion.ocr.language_data import installed_languages
-from analytiq.jobs.queue.handling import handlers_of
+from analytiq.jobs.queue.handling import DeclaredJobs, declared_by
 from analytiq.jobs.queue.history import History
 from analytiq.jobs.queue.operations import Jobs
 from analytiq.jobs.queue.registry import WorkerRegistry
@@ -29,11 +29,11 @@ class JobServices:
         self._settings = services.settings
 
     @cached_property
-    def handlers(self) -> Mapping[JobKind, Handler]:
-        """The handler of every kind of job, as the services declare it."""
+    def declared(self) -> DeclaredJobs:
+        """The handler of every kind of job and what follows it, as the services declare them."""
         services = self._services
         ingestion, assistants, operations = services.ingestion, services.assistants, services.operations
-        return handlers_of(
+        return declared_by(
             [
                 ingestion.extraction,
                 ingestion.life_cycle,
@@ -41,6 +41,7 @@ class JobServices:
                 ingestion.sweep,
                 ingestion.cleaning,
                 assistants.running,
+                assistants.runs,
                 assistants.triggers,
                 operations.reconciliations,
                 operations.erasures,
@@ -48,14 +49,18 @@ class JobServices:
             ]
         )
 
+    @property
+    def handlers(self) -> Mapping[JobKind, Handler]:
+        """The handler of every kind of job."""
+        return self.declared.handlers
+
     async def on_dead(self, job: Job, failure: Failure) -> None:
-        """Fail the document's text or the prompt's run with a job that has no attempt left."""
-        await self._services.ingestion.extraction.fail_document_of(job, failure)
-        await self._services.assistants.runs.fail_run_of(job, failure)
+        """Do what the services declare for a job that has no attempt left."""
+        await self.declared.on_dead(job, failure)
 
     async def on_settled_by_hand(self, job: Job) -> None:
         """Update the KB of a job that an operator has settled: outside of a worker nothing settles continuously."""
-        await self._services.ingestion.life_cycle.after_job(job)
+        await self.declared.on_settled(job)
         await self._services.ingestion.life_cycle.settle_noted()
 
     @cached_property
@@ -83,8 +88,8 @@ class JobServices:
         left_out = frozenset[JobKind]() if reads_documents else frozenset({JobKind.EXTRACT})
         work = JobWork(
             handlers={kind: handler for kind, handler in self.handlers.items() if kind not in left_out},
-            on_settled=self._services.ingestion.life_cycle.after_job,
-            on_dead=self.on_dead,
+            on_settled=self.declared.on_settled,
+            on_dead=self.declared.on_dead,
             find_stopped=Stops(self._rows.jobs, self._rows.documents).among,
             history=self.new_history(),
         )

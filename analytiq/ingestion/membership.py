@@ -6,7 +6,8 @@ enqueues the pairs; if both sides gain the same tag at once, the later commit se
 
 from collections.abc import Iterable, Sequence
 
-from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
+from analytiq.models.job import JobRequest, Priority
+from analytiq.models.job_payloads import DocumentMembershipPayload, KbMembershipPayload, SyncPayload
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.storage.repositories.documents import DocumentRepository
 from analytiq.storage.repositories.index_entries import IndexEntryRepository
@@ -19,22 +20,18 @@ def sync_request(
     organization_id: str, kb_id: str, document_id: str, *, priority: int = Priority.INTERACTIVE
 ) -> JobRequest:
     """Return the job that brings one pair to its intended state."""
-    subject = JobSubject(kb_id=kb_id, document_id=document_id)
-    return JobRequest(kind=JobKind.SYNC, organization_id=organization_id, subject=subject, priority=priority)
+    payload = SyncPayload(kb_id=kb_id, document_id=document_id)
+    return JobRequest(payload=payload, organization_id=organization_id, priority=priority)
 
 
 def document_changed(organization_id: str, document_id: str) -> JobRequest:
     """Return the job for a change of a document's tags, text or existence."""
-    return JobRequest(
-        kind=JobKind.MEMBERSHIP_DOCUMENT,
-        organization_id=organization_id,
-        subject=JobSubject(document_id=document_id),
-    )
+    return JobRequest(payload=DocumentMembershipPayload(document_id=document_id), organization_id=organization_id)
 
 
 def kb_changed(organization_id: str, kb_id: str) -> JobRequest:
     """Return the job for a change of a knowledge base's tags, or its creation."""
-    return JobRequest(kind=JobKind.MEMBERSHIP_KB, organization_id=organization_id, subject=JobSubject(kb_id=kb_id))
+    return JobRequest(payload=KbMembershipPayload(kb_id=kb_id), organization_id=organization_id)
 
 
 class Membership:

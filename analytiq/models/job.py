@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import ClassVar, Self
 
 from analytiq.models.document import Failure
 from analytiq.models.stored import Stored
@@ -57,7 +58,7 @@ HEAVY = ":heavy"
 
 
 class JobSubject(Stored):
-    """The subject of a job; the kind decides which fields are set."""
+    """The names in a job's payload, as rows and lists have them; the kind decides which fields are set."""
 
     document_id: str | None = None
     kb_id: str | None = None
@@ -75,16 +76,48 @@ class Progress(Stored):
     unit: str
 
 
+class JobPayload(Stored):
+    """The names that the jobs of one kind carry; see `analytiq.models.job_payloads`.
+
+    They are stored as the row's subject, whose fields they are a part of.
+    """
+
+    kind: ClassVar[JobKind]
+
+    @classmethod
+    def from_job(cls, job: "Job") -> Self:
+        """Validate the payload of a job.
+
+        Raises:
+            ValidationError: the row lacks a name.
+        """
+        return cls.model_validate(job.subject.model_dump())
+
+    @property
+    def subject(self) -> JobSubject:
+        """Return the names as they are stored."""
+        return JobSubject(**self.model_dump())
+
+
 class JobRequest(Stored):
     """Work to enqueue."""
 
-    kind: JobKind
+    payload: JobPayload
     organization_id: str
-    subject: JobSubject
     priority: int = Priority.INTERACTIVE
     delay_seconds: float = 0.0
     is_heavy: bool = False
     """True for a job many times as long as others of its kind, so that those need not queue behind it."""
+
+    @property
+    def kind(self) -> JobKind:
+        """Return the kind of the job."""
+        return self.payload.kind
+
+    @property
+    def subject(self) -> JobSubject:
+        """Return the names of the payload as they are stored."""
+        return self.payload.subject
 
     @property
     def deduplication_key(self) -> str:

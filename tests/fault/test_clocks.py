@@ -6,7 +6,8 @@ import pytest
 
 from analytiq import clock
 from analytiq.models.document import DocumentState
-from analytiq.models.job import JobKind, JobRequest, JobSubject
+from analytiq.models.job import JobRequest
+from analytiq.models.job_payloads import SweepPayload
 from analytiq.models.upload import DuplicatePolicy
 from analytiq.operations.reconcile.report import DriftKind
 from analytiq.storage.ids import new_id
@@ -54,9 +55,8 @@ async def test_worker_whose_clock_is_an_hour_off_neither_steals_nor_delays_jobs(
 async def not_yet(site: Site) -> None:
     """Enqueue a job that is due in a quarter of an hour."""
     request = JobRequest(
-        kind=JobKind.SWEEP,
+        payload=SweepPayload(kb_id=new_id(), generation_id=new_id()),
         organization_id=site.tenant.id,
-        subject=JobSubject(kb_id=new_id(), generation_id=new_id()),
         delay_seconds=LATER_SECONDS,
     )
     await site.services.repositories.jobs.enqueue([request])

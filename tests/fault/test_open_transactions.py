@@ -4,7 +4,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from analytiq.models.job import JobKind, JobRequest, JobSubject
+from analytiq.models.job import JobKind, JobRequest
+from analytiq.models.job_payloads import ExtractPayload
 from analytiq.standalone.embedded_process import TRANSACTION_SECONDS
 from analytiq.storage.ids import new_id
 from tests.fault.site import Site
@@ -12,7 +13,7 @@ from tests.fault.site import Site
 
 async def claimed_by_the_dead(site: Site) -> str:
     """A job whose lease has run out; returns its id."""
-    request = JobRequest(kind=JobKind.EXTRACT, organization_id=site.tenant.id, subject=JobSubject(document_id=new_id()))
+    request = JobRequest(payload=ExtractPayload(document_id=new_id()), organization_id=site.tenant.id)
     await site.services.repositories.jobs.enqueue([request])
     await site.services.repositories.jobs.claim(
         [JobKind.EXTRACT], worker="dead", lease_token=new_id(), lease_seconds=-1

@@ -89,8 +89,8 @@ class SteppedRunner(QueueRunner):
     def __init__(self, services: Services) -> None:
         work = JobWork(
             handlers=services.jobs.handlers,
-            on_settled=services.ingestion.life_cycle.after_job,
-            on_dead=services.ingestion.extraction.fail_document_of,
+            on_settled=services.jobs.declared.on_settled,
+            on_dead=services.jobs.declared.on_dead,
             find_stopped=Stops(services.repositories.jobs, services.repositories.documents).among,
             history=services.jobs.new_history(),
         )

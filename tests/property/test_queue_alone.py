@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from analytiq import clock
 from analytiq.errors import LeaseLostError
 from analytiq.models.document import Failure
-from analytiq.models.job import Job, JobKind, JobRequest, JobState, JobSubject, Priority
+from analytiq.models.job import Job, JobKind, JobRequest, JobState, Priority
+from analytiq.models.job_payloads import SyncPayload
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
 from analytiq.storage.migrations import migrate
@@ -95,9 +96,8 @@ rounds: st.SearchStrategy[list[list[Move]]] = st.lists(
 
 def request(key: int, *, is_urgent: bool = True, is_delayed: bool = False) -> JobRequest:
     return JobRequest(
-        kind=JobKind.SYNC,
+        payload=SyncPayload(kb_id=f"kb{key % 2}", document_id=f"document{key}"),
         organization_id=ORGANIZATION,
-        subject=JobSubject(kb_id=f"kb{key % 2}", document_id=f"document{key}"),
         priority=Priority.INTERACTIVE if is_urgent else Priority.BULK,
         delay_seconds=LONG_SECONDS if is_delayed else 0.0,
     )

@@ -1,6 +1,7 @@
 """Jobs of prompts."""
 
-from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
+from analytiq.models.job import JobRequest, Priority
+from analytiq.models.job_payloads import CleanPromptPayload, PromptMembershipPayload, RunPromptPayload
 from analytiq.models.prompt_run import PromptRun
 
 
@@ -10,9 +11,8 @@ def run_request(run: PromptRun) -> JobRequest:
     The job is heavy: models take seconds, and small jobs need not queue behind them. An automatic run is bulk.
     """
     return JobRequest(
-        kind=JobKind.RUN_PROMPT,
+        payload=RunPromptPayload(prompt_id=run.prompt_id, run_id=run.id, document_id=run.document_id),
         organization_id=run.organization_id,
-        subject=JobSubject(document_id=run.document_id, prompt_id=run.prompt_id, run_id=run.id),
         priority=Priority.BULK if run.is_automatic else Priority.INTERACTIVE,
         is_heavy=True,
     )
@@ -21,25 +21,21 @@ def run_request(run: PromptRun) -> JobRequest:
 def resuming_request(organization_id: str, prompt_id: str) -> JobRequest:
     """Return the job that enqueues a prompt's unfinished runs after a restore, since archives hold no jobs."""
     return JobRequest(
-        kind=JobKind.RUN_PROMPT,
+        payload=RunPromptPayload(prompt_id=prompt_id),
         organization_id=organization_id,
-        subject=JobSubject(prompt_id=prompt_id),
         priority=Priority.BULK,
     )
 
 
 def prompt_changed(organization_id: str, prompt_id: str) -> JobRequest:
     """Return the job that finds the documents for a new version of a prompt with tags."""
-    return JobRequest(
-        kind=JobKind.MEMBERSHIP_PROMPT, organization_id=organization_id, subject=JobSubject(prompt_id=prompt_id)
-    )
+    return JobRequest(payload=PromptMembershipPayload(prompt_id=prompt_id), organization_id=organization_id)
 
 
 def clean_prompt_request(organization_id: str, prompt_id: str) -> JobRequest:
     """Return the job that removes the data of a deleted prompt."""
     return JobRequest(
-        kind=JobKind.CLEAN_PROMPT,
+        payload=CleanPromptPayload(prompt_id=prompt_id),
         organization_id=organization_id,
-        subject=JobSubject(prompt_id=prompt_id),
         priority=Priority.CLEANING,
     )

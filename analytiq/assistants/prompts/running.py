@@ -18,7 +18,8 @@ from analytiq.jobs.queue import retry
 from analytiq.jobs.queue.handling import job
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.document import Document, Failure
-from analytiq.models.job import Job, JobKind
+from analytiq.models.job import Job
+from analytiq.models.job_payloads import RunPromptPayload
 from analytiq.models.organization import Organization
 from analytiq.models.prompt import PromptConfiguration
 from analytiq.models.prompt_run import UNFINISHED, PromptRun, RunStatus
@@ -61,15 +62,15 @@ class PromptRunning:
         self._services = RunServices(chat, search, rows.prompt_runs)
         self._settings = settings
 
-    @job(JobKind.RUN_PROMPT)
-    async def handle(self, running: RunningJob) -> None:
+    @job(RunPromptPayload)
+    async def handle(self, running: RunningJob, payload: RunPromptPayload) -> None:
         """Execute the run or resume it; do nothing if it is over or gone.
 
         A job that names a prompt only enqueues the prompt's unfinished runs.
         """
-        organization_id, run_id = running.job.organization_id, running.job.subject.run_id
+        organization_id, run_id = running.job.organization_id, payload.run_id
         if run_id is None:
-            await self._resume(running.job)
+            await self._resume(running.job, payload.prompt_id)
             return
         run = await self._rows.prompt_runs.get(organization_id, run_id)
         organization = await self._rows.organizations.get(organization_id)
@@ -88,12 +89,8 @@ class PromptRunning:
         if outcome is not None:
             await self._commit(running, *outcome)
 
-    async def _resume(self, job: Job) -> None:
-        if job.subject.prompt_id is None:
-            raise ValueError("A job of runs names the run or their prompt.")
-        waiting = self._rows.prompt_runs.unfinished(
-            job.organization_id, job.subject.prompt_id, batch_size=RESUMED_AT_ONCE
-        )
+    async def _resume(self, job: Job, prompt_id: str) -> None:
+        waiting = self._rows.prompt_runs.unfinished(job.organization_id, prompt_id, batch_size=RESUMED_AT_ONCE)
         async for batch in waiting:
             await self._rows.jobs.enqueue([run_request(run) for run in batch], request_id=job.request_id)
 

@@ -9,8 +9,10 @@ from analytiq import clock
 from analytiq.assistants.prompts.requests import run_request
 from analytiq.errors import ConflictError, FieldError, InvalidInputError, NotFoundError
 from analytiq.inference.llm.service import ChatService
+from analytiq.jobs.queue.handling import when_dead
 from analytiq.models.document import Failure
-from analytiq.models.job import Job, JobKind, JobState
+from analytiq.models.job import Job, JobState
+from analytiq.models.job_payloads import RunPromptPayload
 from analytiq.models.organization import Organization
 from analytiq.models.prompt import PromptVersion
 from analytiq.models.prompt_run import UNFINISHED, PromptRun, RunStatus
@@ -123,11 +125,10 @@ class PromptRuns:
         log.info("prompts.run_cancelled", run_id=run_id, was=run.status.value)
         return await self.get(organization_id, run_id)
 
-    async def fail_run_of(self, job: Job, failure: Failure) -> None:
+    @when_dead(RunPromptPayload)
+    async def fail_run(self, job: Job, payload: RunPromptPayload, failure: Failure) -> None:
         """Record on the run that its job was dead-lettered."""
-        if job.kind is not JobKind.RUN_PROMPT or job.subject.run_id is None:
-            return
-        run = await self._runs.get(job.organization_id, job.subject.run_id)
+        run = None if payload.run_id is None else await self._runs.get(job.organization_id, payload.run_id)
         if run is not None:
             await self._runs.finish(run, RunOutcome(RunStatus.FAILED, error=failure.for_owner()))
 

@@ -11,7 +11,7 @@ import structlog
 from analytiq.assistants.prompts.requests import run_request
 from analytiq.jobs.queue.handling import follows, job
 from analytiq.jobs.queue.runner import RunningJob
-from analytiq.models.job import JobKind
+from analytiq.models.job_payloads import CleanPromptPayload, DocumentMembershipPayload, PromptMembershipPayload
 from analytiq.models.prompt import Prompt
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.session import Session
@@ -35,12 +35,11 @@ class PromptTriggers:
         self._jobs = rows.jobs
         self._holds = rows.holds
 
-    @follows(JobKind.MEMBERSHIP_DOCUMENT)
-    async def follow_document_membership(self, running: RunningJob) -> None:
+    @follows(DocumentMembershipPayload)
+    async def follow_document_membership(self, running: RunningJob, payload: DocumentMembershipPayload) -> None:
         """Request the runs required by a changed document."""
         job = running.job
-        if job.subject.document_id is not None:
-            await self.run_on_document(job.organization_id, job.subject.document_id, request_id=job.request_id)
+        await self.run_on_document(job.organization_id, payload.document_id, request_id=job.request_id)
 
     async def run_on_document(self, organization_id: str, document_id: str, *, request_id: str | None) -> int:
         """Request a run of each prompt with a tag of the document that has none for its text; return their number."""
@@ -52,13 +51,11 @@ class PromptTriggers:
             count += await self._request(prompt, [(document_id, document.text_hash)], request_id)
         return count
 
-    @job(JobKind.MEMBERSHIP_PROMPT)
-    async def handle_prompt_membership(self, running: RunningJob) -> None:
+    @job(PromptMembershipPayload)
+    async def handle_prompt_membership(self, running: RunningJob, payload: PromptMembershipPayload) -> None:
         """Request a run of the prompt's latest version on each document with one of its tags."""
         job = running.job
-        if job.subject.prompt_id is None:
-            raise ValueError("A membership job of prompts names the prompt.")
-        prompt = await self._prompts.get(job.organization_id, job.subject.prompt_id)
+        prompt = await self._prompts.get(job.organization_id, payload.prompt_id)
         if prompt is None or not prompt.configuration.tag_ids:
             return
         count = 0
@@ -67,13 +64,10 @@ class PromptTriggers:
             count += await self._request(prompt, batch, job.request_id)
         log.info("prompts.membership", prompt_id=prompt.id, version=prompt.version, runs=count)
 
-    @job(JobKind.CLEAN_PROMPT)
-    async def handle_clean(self, running: RunningJob) -> None:
+    @job(CleanPromptPayload)
+    async def handle_clean(self, running: RunningJob, payload: CleanPromptPayload) -> None:
         """Remove all data of a deleted prompt."""
-        job = running.job
-        prompt_id = job.subject.prompt_id
-        if prompt_id is None:
-            raise ValueError("A cleaning job names a prompt.")
+        job, prompt_id = running.job, payload.prompt_id
         if await self._prompts.get(job.organization_id, prompt_id) is not None:
             return
         await self._holds.require_free(job.organization_id)

@@ -4,7 +4,7 @@ import structlog
 
 from analytiq.jobs.queue.handling import job
 from analytiq.jobs.queue.runner import RunningJob
-from analytiq.models.job import JobKind
+from analytiq.models.job_payloads import CleanDocumentPayload
 from analytiq.storage.all_repositories import Repositories
 from analytiq.telemetry.checkpoints import checkpoint
 
@@ -25,12 +25,10 @@ class Cleaning:
         self._holds = rows.holds
         self._chats = rows.chats
 
-    @job(JobKind.CLEAN_DOCUMENT)
-    async def handle(self, running: RunningJob) -> None:
+    @job(CleanDocumentPayload)
+    async def handle(self, running: RunningJob, payload: CleanDocumentPayload) -> None:
         """Clean one document; if it is gone, delete all of its files and texts."""
-        organization_id, document_id = running.job.organization_id, running.job.subject.document_id
-        if document_id is None:
-            raise ValueError("a cleaning names a document")
+        organization_id, document_id = running.job.organization_id, payload.document_id
         # Files first, the row after: a file listed before that is not the row's now has been replaced,
         # and a file added by a replacement in between is not on the list.
         stored = await self._files.ids_of_document(organization_id, document_id)

@@ -1,6 +1,7 @@
 """The jobs that a change of a document enqueues."""
 
-from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
+from analytiq.models.job import JobRequest, Priority
+from analytiq.models.job_payloads import CleanDocumentPayload, ExtractPayload
 
 HEAVY_BYTES = 5 * 1024 * 1024
 """Extraction of larger files takes seconds to minutes, of most files milliseconds. The page count is unknown."""
@@ -9,9 +10,8 @@ HEAVY_BYTES = 5 * 1024 * 1024
 def extract_request(organization_id: str, document_id: str, *, byte_size: int = 0) -> JobRequest:
     """Return the job that extracts the document's file; 0 bytes: unknown or irrelevant."""
     return JobRequest(
-        kind=JobKind.EXTRACT,
+        payload=ExtractPayload(document_id=document_id),
         organization_id=organization_id,
-        subject=JobSubject(document_id=document_id),
         priority=Priority.INTERACTIVE,
         is_heavy=byte_size > HEAVY_BYTES,
     )
@@ -20,8 +20,7 @@ def extract_request(organization_id: str, document_id: str, *, byte_size: int = 
 def clean_request(organization_id: str, document_id: str) -> JobRequest:
     """Return the job that deletes the files and texts that the document's row no longer refers to."""
     return JobRequest(
-        kind=JobKind.CLEAN_DOCUMENT,
+        payload=CleanDocumentPayload(document_id=document_id),
         organization_id=organization_id,
-        subject=JobSubject(document_id=document_id),
         priority=Priority.CLEANING,
     )

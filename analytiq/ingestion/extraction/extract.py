@@ -14,10 +14,11 @@ from analytiq.ingestion.parsing.plain_text import parse_utf8
 from analytiq.ingestion.parsing.reading import DocumentReader
 from analytiq.ingestion.parsing.registry import PLAIN_TEXT_PARSER, default_registry
 from analytiq.jobs.queue import retry
-from analytiq.jobs.queue.handling import job
+from analytiq.jobs.queue.handling import job, when_dead
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.document import Document, DocumentState, Failure
-from analytiq.models.job import Job, JobKind
+from analytiq.models.job import Job
+from analytiq.models.job_payloads import ExtractPayload
 from analytiq.models.text import DocumentText, ParsedDocument, join_pages
 from analytiq.settings import ExtractionSettings
 from analytiq.storage.all_repositories import Repositories
@@ -46,12 +47,10 @@ class Extraction:
         self._settings = settings
         self._organizations = OrganizationRepository(rows.connection)
 
-    @job(JobKind.EXTRACT)
-    async def handle(self, running: RunningJob) -> None:
+    @job(ExtractPayload)
+    async def handle(self, running: RunningJob, payload: ExtractPayload) -> None:
         """Extract the document's file and make its text current; leave nothing behind for a deleted document."""
-        organization_id, document_id = running.job.organization_id, running.job.subject.document_id
-        if document_id is None:
-            raise ValueError("an extraction names a document")
+        organization_id, document_id = running.job.organization_id, payload.document_id
         document = await self._documents.begin_extracting(organization_id, document_id)
         if document is None:
             await self._texts.delete_all(organization_id, document_id)
@@ -71,11 +70,10 @@ class Extraction:
         with traces.span("extraction.serve", pages=len(parsed.pages)):
             await self._serve(running, document, parsed, content_type)
 
-    async def fail_document_of(self, job: Job, failure: Failure) -> None:
+    @when_dead(ExtractPayload)
+    async def fail_document(self, job: Job, payload: ExtractPayload, failure: Failure) -> None:
         """Show on the document that its extraction has failed, for whatever reason."""
-        if job.kind is not JobKind.EXTRACT or job.subject.document_id is None:
-            return
-        document = await self._documents.get(job.organization_id, job.subject.document_id)
+        document = await self._documents.get(job.organization_id, payload.document_id)
         if document is not None and document.state is not DocumentState.EXTRACTED:
             owners = failure.for_owner()
             await self._documents.mark_failed(job.organization_id, document.id, document.file_id, owners)

@@ -13,7 +13,8 @@ from analytiq.ingestion.indexing.plan import projection_in
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.document import Document
 from analytiq.models.index_entry import Generation, GenerationState, IndexEntry
-from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
+from analytiq.models.job import JobRequest, Priority
+from analytiq.models.job_payloads import SweepPayload
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.settings import IndexingSettings
 from analytiq.storage.all_repositories import Repositories
@@ -201,9 +202,8 @@ def sweep_request(entry: IndexEntry | Generation, *, delay_seconds: float) -> Jo
     Sweeping at once after a supersession tore 10 of 444 concurrent reads.
     """
     return JobRequest(
-        kind=JobKind.SWEEP,
+        payload=SweepPayload(kb_id=entry.kb_id, generation_id=_generation_id(entry)),
         organization_id=entry.organization_id,
-        subject=JobSubject(kb_id=entry.kb_id, generation_id=_generation_id(entry)),
         priority=Priority.CLEANING,
         delay_seconds=delay_seconds,
     )

@@ -5,7 +5,7 @@ import structlog
 from analytiq.jobs.queue.handling import job
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.index_entry import GenerationState
-from analytiq.models.job import JobKind
+from analytiq.models.job_payloads import SweepPayload
 from analytiq.retrieval.backends.registry import Backends
 from analytiq.storage.all_repositories import Repositories
 from analytiq.telemetry.checkpoints import checkpoint
@@ -20,13 +20,11 @@ class Sweep:
         self._rows = rows
         self._backends = backends
 
-    @job(JobKind.SWEEP)
-    async def handle(self, running: RunningJob) -> None:
+    @job(SweepPayload)
+    async def handle(self, running: RunningJob, payload: SweepPayload) -> None:
         """Move the generation to purging, delete its vectors, then its row; leave a current one alone."""
         job = running.job
-        kb_id, generation_id = job.subject.kb_id, job.subject.generation_id
-        if kb_id is None or generation_id is None:
-            raise ValueError("a sweep names a knowledge base and a generation")
+        kb_id, generation_id = payload.kb_id, payload.generation_id
         is_purging = await self._rows.generations.move(
             job.organization_id,
             generation_id,

@@ -20,7 +20,7 @@ from analytiq.ingestion.indexing.staging import Pair, Staging
 from analytiq.jobs.queue.handling import job
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.index_entry import Generation, GenerationState
-from analytiq.models.job import JobKind
+from analytiq.models.job_payloads import SyncPayload
 from analytiq.storage.all_repositories import Repositories
 from analytiq.telemetry import metrics, traces
 from analytiq.telemetry.checkpoints import checkpoint
@@ -47,12 +47,10 @@ class Sync:
         self._projecting = Projecting(rows.search_rows, rows.entries)
         self._rate_limits = rate_limits
 
-    @job(JobKind.SYNC)
-    async def handle(self, running: RunningJob) -> None:
+    @job(SyncPayload)
+    async def handle(self, running: RunningJob, payload: SyncPayload) -> None:
         """Bring the pair to its intended state."""
-        kb_id, document_id = running.job.subject.kb_id, running.job.subject.document_id
-        if kb_id is None or document_id is None:
-            raise ValueError("a sync names a knowledge base and a document")
+        kb_id, document_id = payload.kb_id, payload.document_id
         try:
             current = await self._sweep_left(running, kb_id, document_id)
             for _ in range(REPLANS):

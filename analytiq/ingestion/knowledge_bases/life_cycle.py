@@ -5,9 +5,10 @@ import asyncio
 import structlog
 
 from analytiq.ingestion.membership import Membership, kb_changed
-from analytiq.jobs.queue.handling import follows, job
+from analytiq.jobs.queue.handling import after_attempt, follows, job
 from analytiq.jobs.queue.runner import RunningJob
-from analytiq.models.job import Job, JobKind, JobState
+from analytiq.models.job import Job, JobState
+from analytiq.models.job_payloads import DocumentMembershipPayload, DropKbPayload, KbMembershipPayload, SyncPayload
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
 from analytiq.retrieval.backends.registry import Backends
 from analytiq.storage.all_repositories import Repositories
@@ -39,23 +40,19 @@ class KnowledgeBaseLifeCycle:
         self._unsettled: dict[str, str] = {}
         self._has_unsettled = asyncio.Event()
 
-    @job(JobKind.MEMBERSHIP_DOCUMENT)
-    async def handle_document_membership(self, running: RunningJob) -> None:
+    @job(DocumentMembershipPayload)
+    async def handle_document_membership(self, running: RunningJob, payload: DocumentMembershipPayload) -> None:
         """Enqueue a sync of each pair affected by a changed document."""
         job = running.job
-        if job.subject.document_id is None:
-            raise ValueError("a document's membership names the document")
         await self._membership.enqueue_pairs_of_document(
-            job.organization_id, job.subject.document_id, request_id=job.request_id
+            job.organization_id, payload.document_id, request_id=job.request_id
         )
 
-    @job(JobKind.MEMBERSHIP_KB)
-    async def handle_kb_membership(self, running: RunningJob) -> None:
+    @job(KbMembershipPayload)
+    async def handle_kb_membership(self, running: RunningJob, payload: KbMembershipPayload) -> None:
         """Enqueue a sync of each pair affected by a changed knowledge base."""
         job = running.job
-        if job.subject.kb_id is None:
-            raise ValueError("a knowledge base's membership names the knowledge base")
-        knowledge_base = await self._knowledge_bases.get(job.organization_id, job.subject.kb_id)
+        knowledge_base = await self._knowledge_bases.get(job.organization_id, payload.kb_id)
         if knowledge_base is None:
             return
         pairs = await self._membership.enqueue_pairs_of_kb(knowledge_base, request_id=job.request_id)
@@ -64,13 +61,10 @@ class KnowledgeBaseLifeCycle:
         await self._backends.of(knowledge_base).prepare(knowledge_base)
         log.info("knowledge_bases.membership", kb_id=knowledge_base.id, pairs=pairs)
 
-    @job(JobKind.DROP_KB)
-    async def handle_drop(self, running: RunningJob) -> None:
+    @job(DropKbPayload)
+    async def handle_drop(self, running: RunningJob, payload: DropKbPayload) -> None:
         """Delete the data of a deleted knowledge base, its row last, so that a retry resumes after a crash."""
-        job = running.job
-        if job.subject.kb_id is None:
-            raise ValueError("a drop names the knowledge base")
-        kb_id = job.subject.kb_id
+        job, kb_id = running.job, payload.kb_id
         knowledge_base = await self._knowledge_bases.get_deleting(job.organization_id, kb_id)
         if knowledge_base is None:
             return
@@ -89,17 +83,16 @@ class KnowledgeBaseLifeCycle:
         await self._knowledge_bases.delete(job.organization_id, kb_id)
         log.info("knowledge_bases.dropped", kb_id=kb_id)
 
-    @follows(JobKind.DROP_KB)
-    async def forget_dropped(self, running: RunningJob) -> None:
+    @follows(DropKbPayload)
+    async def forget_dropped(self, running: RunningJob, payload: DropKbPayload) -> None:
         """Release this process's memory and files of the deleted knowledge base."""
-        if running.job.subject.kb_id is not None:
-            self._backends.forget(running.job.subject.kb_id)
+        self._backends.forget(payload.kb_id)
 
-    async def after_job(self, job: Job) -> None:
+    @after_attempt(SyncPayload, KbMembershipPayload)
+    async def after_job(self, job: Job, payload: SyncPayload | KbMembershipPayload) -> None:
         """Note the end of an attempt of a knowledge base's job, for `settle_continuously`."""
-        if job.subject.kb_id is not None and job.kind in (JobKind.SYNC, JobKind.MEMBERSHIP_KB):
-            self._unsettled[job.subject.kb_id] = job.organization_id
-            self._has_unsettled.set()
+        self._unsettled[payload.kb_id] = job.organization_id
+        self._has_unsettled.set()
 
     async def settle_continuously(self) -> None:
         """Settle the knowledge bases whose jobs have ended, each at most once in SETTLE_SECONDS."""

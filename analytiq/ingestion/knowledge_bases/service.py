@@ -13,7 +13,8 @@ from analytiq.ingestion.chunking.registry import check_chunking
 from analytiq.ingestion.knowledge_bases.standing import KnowledgeBaseStandings, StandingKnowledgeBase
 from analytiq.ingestion.membership import kb_changed
 from analytiq.ingestion.prompt_uses import OnUse, PromptUses
-from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
+from analytiq.models.job import JobRequest, Priority
+from analytiq.models.job_payloads import DropKbPayload
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
 from analytiq.models.organization import Organization
 from analytiq.models.vector import Passage
@@ -253,9 +254,8 @@ class KnowledgeBases:
 def drop_request(organization_id: str, kb_id: str) -> JobRequest:
     """Return the job that removes the data of a deleted knowledge base."""
     return JobRequest(
-        kind=JobKind.DROP_KB,
+        payload=DropKbPayload(kb_id=kb_id),
         organization_id=organization_id,
-        subject=JobSubject(kb_id=kb_id),
         priority=Priority.CLEANING,
     )
 

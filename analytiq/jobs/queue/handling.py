@@ -1,66 +1,156 @@
-"""Declarations of job handlers: a method names the kind of job that it handles or follows."""
+"""Declarations of the work of jobs and of what follows it, each at the method that does it.
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+`job` declares the handler of a kind of job by the type of its payload, `follows` a further part of the job,
+`after_attempt` what each attempt leaves to do, and `when_dead` what a dead job leaves to do. A payload is validated
+once, when its job is handed over.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
 from types import FunctionType
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from pydantic import ValidationError
+
+from analytiq.errors import PermanentError
 from analytiq.jobs.queue.running_job import Handler, RunningJob
-from analytiq.models.job import JobKind
+from analytiq.models.document import Failure
+from analytiq.models.job import Job, JobKind, JobPayload
 
-MethodT = TypeVar("MethodT", bound=Callable[..., Awaitable[None]])
+ServiceT = TypeVar("ServiceT")
+PayloadT = TypeVar("PayloadT", bound=JobPayload)
+Work = Callable[[ServiceT, RunningJob, PayloadT], Awaitable[None]]
+AfterAttempt = Callable[[ServiceT, Job, PayloadT], Awaitable[None]]
+WhenDead = Callable[[ServiceT, Job, PayloadT, Failure], Awaitable[None]]
 
-_HANDLED: dict[object, JobKind] = {}
-_FOLLOWED: dict[object, JobKind] = {}
+OnSettled = Callable[[Job], Awaitable[None]]
+"""Called after an attempt has ended: the job is finished, failed, or waits for a retry."""
+OnDead = Callable[[Job, Failure], Awaitable[None]]
+"""Called after a job has failed for good, before `OnSettled`."""
 
 
-def job(kind: JobKind) -> Callable[[MethodT], MethodT]:
-    """Declare a method as the handler of a kind of job; the method receives the running job."""
+_Method = Callable[..., Awaitable[None]]
 
-    def declare(method: MethodT) -> MethodT:
-        _HANDLED[method] = kind
+
+class _Part(Enum):
+    WORK = auto()
+    FOLLOWING = auto()
+    AFTER_ATTEMPT = auto()
+    WHEN_DEAD = auto()
+
+
+_DECLARED: dict[object, tuple[_Part, tuple[type[JobPayload], ...]]] = {}
+
+
+def job(payload: type[PayloadT]) -> Callable[[Work[ServiceT, PayloadT]], Work[ServiceT, PayloadT]]:
+    """Declare a method as the handler of the payload's kind of job; it takes the running job and its payload."""
+
+    def declare(method: Work[ServiceT, PayloadT]) -> Work[ServiceT, PayloadT]:
+        _DECLARED[method] = (_Part.WORK, (payload,))
         return method
 
     return declare
 
 
-def follows(kind: JobKind) -> Callable[[MethodT], MethodT]:
-    """Declare a method that runs after the handler of a kind of job; its failure repeats the whole job."""
+def follows(payload: type[PayloadT]) -> Callable[[Work[ServiceT, PayloadT]], Work[ServiceT, PayloadT]]:
+    """Declare a method as part of a kind of job, after its handler; a failure repeats the whole job."""
 
-    def declare(method: MethodT) -> MethodT:
-        _FOLLOWED[method] = kind
+    def declare(method: Work[ServiceT, PayloadT]) -> Work[ServiceT, PayloadT]:
+        _DECLARED[method] = (_Part.FOLLOWING, (payload,))
         return method
 
     return declare
 
 
-def handlers_of(services: Iterable[object]) -> dict[JobKind, Handler]:
-    """Return the handlers declared by the services, each with its followers in the order of the services."""
-    handlers: dict[JobKind, Handler] = {}
-    followers: dict[JobKind, list[Handler]] = {}
+def after_attempt(
+    *payloads: type[PayloadT],
+) -> Callable[[AfterAttempt[ServiceT, PayloadT]], AfterAttempt[ServiceT, PayloadT]]:
+    """Declare a method to call after each attempt at a job of these kinds, however it ended."""
+
+    def declare(method: AfterAttempt[ServiceT, PayloadT]) -> AfterAttempt[ServiceT, PayloadT]:
+        _DECLARED[method] = (_Part.AFTER_ATTEMPT, payloads)
+        return method
+
+    return declare
+
+
+def when_dead(payload: type[PayloadT]) -> Callable[[WhenDead[ServiceT, PayloadT]], WhenDead[ServiceT, PayloadT]]:
+    """Declare a method to call when a job of this kind was given up or cancelled."""
+
+    def declare(method: WhenDead[ServiceT, PayloadT]) -> WhenDead[ServiceT, PayloadT]:
+        _DECLARED[method] = (_Part.WHEN_DEAD, (payload,))
+        return method
+
+    return declare
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredJobs:
+    """The handler of each kind of job, and the callbacks of all kinds."""
+
+    handlers: Mapping[JobKind, Handler]
+    on_settled: OnSettled
+    on_dead: OnDead
+
+
+def declared_by(services: Iterable[object]) -> DeclaredJobs:
+    """Return what the services declare; a job's followers are in the order of the services."""
+    parts: dict[_Part, dict[type[JobPayload], list[_Method]]] = {part: {} for part in _Part}
     for service in services:
-        for function, method in _methods(service):
-            if (kind := _HANDLED.get(function)) is not None:
-                if kind in handlers:
-                    raise ValueError(f"Two handlers are declared for jobs of kind {kind.value!r}. Remove one.")
-                handlers[kind] = method
-            if (kind := _FOLLOWED.get(function)) is not None:
-                followers.setdefault(kind, []).append(method)
-    return {kind: _chain([handler, *followers.get(kind, [])]) for kind, handler in handlers.items()}
+        for part, payload, method in _declarations(service):
+            parts[part].setdefault(payload, []).append(method)
+    handlers: dict[JobKind, Handler] = {}
+    for payload, methods in parts[_Part.WORK].items():
+        if len(methods) > 1 or payload.kind in handlers:
+            raise ValueError(f"Two handlers are declared for jobs of kind {payload.kind.value!r}. Remove one.")
+        handlers[payload.kind] = _handler(payload, [*methods, *parts[_Part.FOLLOWING].get(payload, [])])
+    for payload in parts[_Part.FOLLOWING]:
+        if payload.kind not in handlers:
+            raise ValueError(f"Jobs of kind {payload.kind.value!r} have followers and no handler. Declare one.")
+    return DeclaredJobs(handlers, _callback(parts[_Part.AFTER_ATTEMPT]), _callback(parts[_Part.WHEN_DEAD]))
 
 
-def _methods(service: object) -> Iterator[tuple[FunctionType, Handler]]:
+def _declarations(service: object) -> Iterator[tuple[_Part, type[JobPayload], _Method]]:
     for cls in type(service).__mro__:
         for name, member in vars(cls).items():
-            if isinstance(member, FunctionType):
-                yield member, getattr(service, name)
+            if isinstance(member, FunctionType) and member in _DECLARED:
+                part, payloads = _DECLARED[member]
+                for payload in payloads:
+                    yield part, payload, getattr(service, name)
 
 
-def _chain(steps: Sequence[Handler]) -> Handler:
-    if len(steps) == 1:
-        return steps[0]
-
+def _handler(payload_type: type[JobPayload], steps: Sequence[_Method]) -> Handler:
     async def handle(running: RunningJob) -> None:
+        try:
+            payload = payload_type.from_job(running.job)
+        except ValidationError as error:
+            fields = ", ".join(str(item["loc"][0]) for item in error.errors())
+            raise PermanentError(
+                f"The job {running.job.id!r} has no valid {fields}. Request the work again.", code="malformed_job"
+            ) from None
         for step in steps:
-            await step(running)
+            await step(running, payload)
 
     return handle
+
+
+def _callback(
+    methods_of: Mapping[type[JobPayload], Sequence[_Method]],
+) -> _Method:
+    """Return a callback that passes a job of any kind to the methods of its kind, with its payload."""
+    payload_types = {payload.kind: payload for payload in methods_of}
+
+    async def call(job: Job, *arguments: Any) -> None:
+        payload_type = payload_types.get(job.kind)
+        if payload_type is None:
+            return
+        try:
+            payload = payload_type.from_job(job)
+        except ValidationError:
+            # Its attempt has failed for this reason, and nothing else can be named.
+            return
+        for method in methods_of[payload_type]:
+            await method(job, payload, *arguments)
+
+    return call

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from analytiq.errors import ConflictError, NotFoundError
-from analytiq.jobs.queue.runner import OnDead, OnSettled
+from analytiq.jobs.queue.handling import OnDead, OnSettled
 from analytiq.jobs.queue.stops import cancelled
 from analytiq.models.document import DocumentState
 from analytiq.models.job import Job, JobKind, JobState

@@ -3,13 +3,14 @@
 import asyncio
 import math
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import structlog
 
 from analytiq.jobs.queue import retry
 from analytiq.jobs.queue.claiming import Claims
+from analytiq.jobs.queue.handling import OnDead, OnSettled
 from analytiq.jobs.queue.history import History
 from analytiq.jobs.queue.lanes import Wanted
 from analytiq.jobs.queue.running_job import Handler, RunningJob
@@ -31,12 +32,6 @@ LONGEST_HEARTBEAT_SECONDS = 5.0
 STOP_LOOK_SECONDS = 0.5
 """Seconds between checks for running jobs that were cancelled, or whose document was deleted."""
 SLOTS_AN_EXPRESS_SLOT = 2
-
-
-OnSettled = Callable[[Job], Awaitable[None]]
-"""Called after an attempt has ended: the job is finished, failed, or waits for a retry."""
-OnDead = Callable[[Job, Failure], Awaitable[None]]
-"""Called after a job has failed for good, before `OnSettled`."""
 
 
 @dataclass(frozen=True, slots=True)

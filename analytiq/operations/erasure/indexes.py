@@ -2,7 +2,7 @@
 
 from analytiq.jobs.queue.handling import follows
 from analytiq.jobs.queue.runner import RunningJob
-from analytiq.models.job import JobKind
+from analytiq.models.job_payloads import ErasePayload
 from analytiq.operations.erasure.service import Erasures
 from analytiq.retrieval.backends.registry import Backends
 
@@ -14,9 +14,8 @@ class ErasedIndexes:
         self._erasures = erasures
         self._backends = backends
 
-    @follows(JobKind.ERASE)
-    async def forget(self, running: RunningJob) -> None:
+    @follows(ErasePayload)
+    async def forget(self, running: RunningJob, payload: ErasePayload) -> None:
         """Drop what this process holds of the erased knowledge bases."""
-        if running.job.subject.erasure_id is not None:
-            for kb_id in (await self._erasures.get(running.job.subject.erasure_id)).kb_ids:
-                self._backends.forget(kb_id)
+        for kb_id in (await self._erasures.get(payload.erasure_id)).kb_ids:
+            self._backends.forget(kb_id)

@@ -28,7 +28,8 @@ from analytiq.models.erasure import (
     ErasureOptions,
     ErasureState,
 )
-from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
+from analytiq.models.job import JobRequest, Priority
+from analytiq.models.job_payloads import ErasePayload
 from analytiq.models.organization import Organization
 from analytiq.operations.erasure.erasing import Erasing, Wait
 from analytiq.settings import ErasureSettings
@@ -183,13 +184,10 @@ class Erasures:
         """Return a page of erasures, latest first, and the total count."""
         return await self._rows.page(organization_id, skip=skip, limit=limit)
 
-    @job(JobKind.ERASE)
-    async def handle(self, running: RunningJob) -> None:
+    @job(ErasePayload)
+    async def handle(self, running: RunningJob, payload: ErasePayload) -> None:
         """Continue an erasure as a job; a wait postpones the job, and costs no attempt."""
-        erasure_id = running.job.subject.erasure_id
-        if erasure_id is None:
-            raise ValueError("an erasure's job names it")
-        wait = await self._advance(erasure_id)
+        wait = await self._advance(payload.erasure_id)
         if wait is not None:
             raise RateLimitedError(wait.reason, retry_after=wait.seconds, code="erasure_waits")
 
@@ -242,10 +240,7 @@ class Erasures:
     async def _ask(self, erasure: Erasure) -> None:
         """Enqueue a job outside of the organization, whose own jobs are deleted and whose history must stay erased."""
         request = JobRequest(
-            kind=JobKind.ERASE,
-            organization_id="",
-            subject=JobSubject(erasure_id=erasure.id),
-            priority=Priority.CLEANING,
+            payload=ErasePayload(erasure_id=erasure.id), organization_id="", priority=Priority.CLEANING
         )
         await self._jobs.enqueue([request])
 

@@ -2,7 +2,8 @@
 
 from analytiq.ingestion.documents.requests import extract_request
 from analytiq.ingestion.membership import sync_request
-from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
+from analytiq.models.job import JobRequest, Priority
+from analytiq.models.job_payloads import SweepPayload
 from analytiq.operations.reconcile.report import Drift
 
 
@@ -14,9 +15,8 @@ def sync_of(drift: Drift) -> JobRequest:
 def sweep_of(drift: Drift) -> JobRequest:
     """Return the job that deletes the vectors of the drift's generation."""
     return JobRequest(
-        kind=JobKind.SWEEP,
+        payload=SweepPayload(kb_id=drift.kb_id or "", generation_id=drift.generation_id or ""),
         organization_id=drift.organization_id,
-        subject=JobSubject(kb_id=drift.kb_id, generation_id=drift.generation_id),
         priority=Priority.CLEANING,
     )
 

@@ -5,7 +5,8 @@ from datetime import timedelta
 from analytiq import clock
 from analytiq.errors import ConflictError, NotFoundError
 from analytiq.models.document import Failure
-from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
+from analytiq.models.job import JobKind, JobRequest, Priority
+from analytiq.models.job_payloads import ReconcilePayload
 from analytiq.models.reconciliation import Depth, ReconciliationRun, RunState
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
@@ -159,8 +160,7 @@ def _is_unfinished(run: ReconciliationRun) -> bool:
 
 def _request(run: ReconciliationRun) -> JobRequest:
     return JobRequest(
-        kind=JobKind.RECONCILE,
+        payload=ReconcilePayload(run_id=run.id, kb_id=run.kb_id),
         organization_id=run.organization_id or "",
-        subject=JobSubject(kb_id=run.kb_id, run_id=run.id),
         priority=Priority.INTERACTIVE,
     )

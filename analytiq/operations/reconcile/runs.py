@@ -11,7 +11,8 @@ from analytiq.jobs.queue.handling import job
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.jobs.scheduling.fences import Fence, JobFence
 from analytiq.models.document import Failure
-from analytiq.models.job import JobKind, Progress
+from analytiq.models.job import Progress
+from analytiq.models.job_payloads import ReconcilePayload
 from analytiq.models.reconciliation import Depth, FoundDrift, ReconciliationRun, RunState
 from analytiq.operations.reconcile.reconciler import PassOptions, Reconciler, Scope, Step
 from analytiq.operations.reconcile.report import EXAMPLES, Drift, Report
@@ -33,13 +34,11 @@ class Runs(RunRequests):
         super().__init__(connection, kept_days=kept_days)
         self._reconciler = reconciler
 
-    @job(JobKind.RECONCILE)
-    async def handle(self, running: RunningJob) -> None:
+    @job(ReconcilePayload)
+    async def handle(self, running: RunningJob, payload: ReconcilePayload) -> None:
         """Handle a run's job; resume a run whose worker died."""
         job = running.job
-        if job.subject.run_id is None:
-            raise ValueError("a job of a run names it")
-        run = await self._reports.get(job.organization_id or None, job.subject.run_id)
+        run = await self._reports.get(job.organization_id or None, payload.run_id)
         if run is None or run.state in (RunState.DONE, RunState.FAILED):
             return
         await self._do(run, JobFence(self._jobs, job))

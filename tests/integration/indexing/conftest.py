@@ -9,7 +9,6 @@ from analytiq.composition import Services
 from analytiq.ingestion.indexing.staging import Staging
 from analytiq.ingestion.indexing.sync import Sync
 from analytiq.models.index_entry import Generation
-from analytiq.models.job import JobKind
 from analytiq.storage.client import MongoConnection
 from tests.integration.tenant import Tenant
 
@@ -34,7 +33,7 @@ class ActsAfterStaging:
 
 
 def sync_of(services: Services) -> Sync:
-    return cast("Sync", cast("Any", services.jobs.handlers[JobKind.SYNC]).__self__)
+    return services.ingestion.sync
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from bson import ObjectId
 from analytiq.composition import Services
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, PermanentError, TransientError
 from analytiq.ingestion.membership import kb_changed
-from analytiq.models.job import JobKind, JobSubject
+from analytiq.models.job import JobKind
+from analytiq.models.job_payloads import KbMembershipPayload
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
@@ -83,7 +84,7 @@ async def test_knowledge_base_that_cannot_be_read_holds_up_no_other(
     await rows.update_one({"_id": ObjectId(broken.id)}, {"$set": {"chunk_size": "many"}})
     await rows.update_one({"_id": ObjectId(whole.id)}, {"$set": {"status": "indexing"}})
     for kb in (whole, broken):
-        await life_cycle.after_job(job.model_copy(update={"subject": JobSubject(kb_id=kb.id)}))
+        await life_cycle.after_job(job, KbMembershipPayload(kb_id=kb.id))
     settling = asyncio.create_task(life_cycle.settle_continuously())
 
     async def is_active() -> bool:

@@ -11,7 +11,8 @@ from pymongo.asynchronous.client_session import AsyncClientSession
 from analytiq import clock
 from analytiq.errors import LeaseLostError
 from analytiq.models.document import Failure
-from analytiq.models.job import Job, JobKind, JobRequest, JobState, JobSubject, Priority, Progress
+from analytiq.models.job import Job, JobKind, JobRequest, JobState, Priority, Progress
+from analytiq.models.job_payloads import SyncPayload
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.job_leases import CANDIDATES
@@ -29,8 +30,8 @@ def jobs(migrated: MongoConnection) -> JobRepository:
 
 
 def request(document_id: str = "document", *, kb_id: str = "kb", **options: Any) -> JobRequest:
-    subject = JobSubject(kb_id=kb_id, document_id=document_id)
-    return JobRequest(kind=JobKind.SYNC, organization_id="organization", subject=subject, **options)
+    payload = SyncPayload(kb_id=kb_id, document_id=document_id)
+    return JobRequest(payload=payload, organization_id="organization", **options)
 
 
 async def claim(jobs: JobRepository, *, lease_seconds: float = 30.0, kind: JobKind = JobKind.SYNC) -> Job:

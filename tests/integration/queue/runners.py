@@ -8,7 +8,8 @@ from analytiq.jobs.queue.history import History
 from analytiq.jobs.queue.runner import Handler, JobWork, QueueRunner
 from analytiq.jobs.queue.stops import FindStopped, Stopped
 from analytiq.models.document import Failure
-from analytiq.models.job import Job, JobKind, JobRequest, JobSubject
+from analytiq.models.job import Job, JobKind, JobRequest
+from analytiq.models.job_payloads import ExtractPayload
 from analytiq.settings import QueueSettings
 from analytiq.storage.causality import LatestAnswer
 from analytiq.storage.client import MongoConnection
@@ -22,7 +23,7 @@ Ended = list[tuple[str, str]]
 
 
 def request(name: str = "a") -> JobRequest:
-    return JobRequest(kind=JobKind.EXTRACT, organization_id="o", subject=JobSubject(document_id=name))
+    return JobRequest(payload=ExtractPayload(document_id=name), organization_id="o")
 
 
 def runner_of(

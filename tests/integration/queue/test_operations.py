@@ -36,8 +36,8 @@ def runner_with(
     handlers = {**services.jobs.handlers, **changes}
     work = JobWork(
         handlers={kind: handler for kind, handler in handlers.items() if handler is not None},
-        on_settled=services.ingestion.life_cycle.after_job,
-        on_dead=services.ingestion.extraction.fail_document_of,
+        on_settled=services.jobs.declared.on_settled,
+        on_dead=services.jobs.declared.on_dead,
         find_stopped=Stops(services.repositories.jobs, services.repositories.documents).among,
         history=services.jobs.new_history(),
     )
@@ -66,7 +66,7 @@ async def let_die(tenant: Tenant, job_id: str) -> Job:
     assert claimed.id == job_id
     failure = failure_of(CorruptFileError("the file is torn; send it again"))
     assert await tenant.services.repositories.jobs.bury(claimed, failure)
-    await tenant.services.ingestion.extraction.fail_document_of(claimed, failure)
+    await tenant.services.jobs.on_dead(claimed, failure)
     return await job_of(tenant, job_id)
 
 

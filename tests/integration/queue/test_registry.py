@@ -13,7 +13,8 @@ from analytiq.jobs.queue.history import History
 from analytiq.jobs.queue.registry import MOST_JOBS_AT_ONCE, SILENT_SECONDS, WorkerRegistry
 from analytiq.jobs.queue.runner import Handler, JobWork, QueueRunner, RunningJob
 from analytiq.models.document import Failure
-from analytiq.models.job import Job, JobKind, JobRequest, JobSubject
+from analytiq.models.job import Job, JobKind, JobRequest
+from analytiq.models.job_payloads import ExtractPayload
 from analytiq.models.worker import Worker
 from analytiq.settings import QueueSettings
 from analytiq.storage.all_repositories import Repositories
@@ -173,8 +174,7 @@ async def test_running_worker_takes_up_another_concurrency_and_shows_it(
 async def runner_jobs(connection: MongoConnection, count: int) -> None:
     """Enqueue so many jobs that the handler is to hold."""
     requests = [
-        JobRequest(kind=JobKind.EXTRACT, organization_id="o", subject=JobSubject(document_id=str(number)))
-        for number in range(count)
+        JobRequest(payload=ExtractPayload(document_id=str(number)), organization_id="o") for number in range(count)
     ]
     await JobRepository(connection).enqueue(requests)
 

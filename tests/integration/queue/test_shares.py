@@ -5,16 +5,16 @@ import asyncio
 import pytest
 
 from analytiq.jobs.queue.runner import RunningJob
-from analytiq.models.job import JobKind, JobRequest, JobState, JobSubject
+from analytiq.models.job import JobRequest, JobState
+from analytiq.models.job_payloads import ExtractPayload
 from analytiq.storage.repositories.jobs import JobQuery, JobRepository
 from tests.integration.queue.runners import EventuallyTrue, runner_of, started
 
 
 def wanted(organization_id: str, number: int) -> JobRequest:
     return JobRequest(
-        kind=JobKind.EXTRACT,
+        payload=ExtractPayload(document_id=f"{organization_id}-{number}"),
         organization_id=organization_id,
-        subject=JobSubject(document_id=f"{organization_id}-{number}"),
     )
 
 

@@ -7,7 +7,8 @@ from datetime import timedelta
 from analytiq import clock
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.jobs.queue.workers import MOST_JOBS, Workers
-from analytiq.models.job import JobKind, JobRequest, JobSubject
+from analytiq.models.job import JobRequest
+from analytiq.models.job_payloads import ExtractPayload
 from analytiq.models.worker import RunningJobs
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
@@ -31,7 +32,7 @@ async def test_worker_is_told_with_the_jobs_of_the_asking_organization_only(
     runner = runner_on(migrated, handler, concurrency=4)
     await jobs.enqueue(
         [
-            JobRequest(kind=JobKind.EXTRACT, organization_id=organization, subject=JobSubject(document_id=new_id()))
+            JobRequest(payload=ExtractPayload(document_id=new_id()), organization_id=organization)
             for organization in (own, own, other)
         ]
     )
