@@ -28,6 +28,7 @@ from analytiq.settings import (
 )
 from analytiq.standalone.data_directory import DataDirectory
 from analytiq.standalone.embedded_server import EmbeddedServer
+from analytiq.storage.ids import new_id
 from analytiq.telemetry import logs
 from benchmarks.processor_time import ProcessorClock
 
@@ -58,7 +59,7 @@ class Platform:
     ) -> KnowledgeBase:
         """Create a knowledge base of all documents with the tag."""
         wanted = NewKnowledgeBase(
-            name="Benchmark",
+            name=f"Benchmark {new_id()}",
             description="",
             tag_ids=(self.tag.id,),
             chunker_type="recursive",
