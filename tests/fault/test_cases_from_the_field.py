@@ -87,8 +87,13 @@ async def test_provider_that_closes_for_a_while_is_called_once_too_often_by_each
         return None if remaining <= 0 else Reply(429, retry_after=str(math.ceil(remaining)))
 
     site.embedding_server.rule(outcome)
+    # No process dies here: a lease that a slow machine cannot outlast would have another worker embed again.
+    settings, constants = (
+        {"ANALYTIQ_QUEUE__LEASE_SECONDS": "60"},
+        {"analytiq.inference.embedding.service.CLAIM_LEASE_SECONDS": 60.0},
+    )
     for _ in range(2):
-        site.processes.worker(concurrency=3)
+        site.processes.worker(concurrency=3, settings=settings, constants=constants)
     await site.mend()
     refused = len(site.embedding_server.requests) - before - len(documents)
     assert 1 <= refused <= 6
