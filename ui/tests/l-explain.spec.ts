@@ -39,7 +39,7 @@ test("a missing document is explained by the configuration of its column, in eve
   await expect(dialog).toContainText("configuration B: vector");
   await dialog.getByLabel("Which document?").fill("badgers");
   await dialog.getByRole("button", { name: "badgers.txt" }).click();
-  await expect(dialog.getByRole("heading", { name: "badgers.txt is found" })).toBeVisible();
+  await expect(dialog.getByRole("heading", { name: "badgers.txt is result 1" })).toBeVisible();
   await expect(dialog).toContainText("In badgers");
   await expect(dialog).toContainText("In otters");
   expect(asked.map(({ mode }) => mode)).toEqual(["vector", "vector"]);
