@@ -68,6 +68,7 @@ for (const { name, viewport, deviceScaleFactor } of WINDOWS) {
 }
 
 const NARROWEST_NAME = 160;
+/** Not the results of a prompt: their table has a column for each field of the schema, and scrolls in its frame. */
 const WITH_TABLES = [
   "documents",
   "history",
@@ -76,7 +77,6 @@ const WITH_TABLES = [
   "knowledge-base",
   "prompts",
   "prompt-runs",
-  "prompt-results",
   "usage",
   "operations",
   "operations-workers",
