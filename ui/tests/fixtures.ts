@@ -62,6 +62,8 @@ function watch(page: Page): string[] {
 
 /** Nothing that axe calls serious or critical. */
 export async function expectAccessible(page: Page, where = page.url(), rules: string[] | null = null): Promise<void> {
+  // A notification that fades in or out has less contrast for a moment than anybody reads it with.
+  await page.emulateMedia({ reducedMotion: "reduce" });
   const builder = new AxeBuilder({ page });
   const { violations } = await (rules === null ? builder : builder.withRules(rules)).analyze();
   const serious = violations
