@@ -69,7 +69,7 @@ def choose(client: Client, name_or_id: str | None) -> KnowledgeBase:
     """Return the knowledge base of this name or id, by default the only one.
 
     Raises:
-        NotFoundError: it does not exist, or there is none at all.
+        NotFoundError: it does not exist, or the organization has no knowledge base.
         InvalidInputError: none is named, and there are several.
         ConflictError: several have the name.
     """

@@ -48,7 +48,7 @@ class Tools:
         """Search one knowledge base, by its name or id, or all.
 
         Raises:
-            NotFoundError: it does not exist, or there is none at all.
+            NotFoundError: it does not exist, or the organization has no knowledge base.
         """
         body: dict[str, Any] = {"query": query, "top_k": top_k}
         if document_ids is not None:

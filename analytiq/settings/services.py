@@ -50,7 +50,7 @@ class ReconcilerSettings(Section):
     """The daemon that repairs drift."""
 
     is_enabled: bool = True
-    """Whether passes run automatically; requested ones always do."""
+    """Run passes automatically; requested ones always run."""
     interval_seconds: float = Field(default=300.0, gt=0)
     full_interval_seconds: float = Field(default=24 * 3600.0, gt=0)
     orphan_grace_seconds: float = 3600.0
