@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from analytiq.models.blocks import Block, sound_blocks
+
 
 class TextSource(StrEnum):
     """The source of a page's text."""
@@ -17,19 +19,27 @@ class TextSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ParsedPage:
-    """One page from a parser, numbered from 1. Formats without pages have a single one."""
+    """One page from a parser, numbered from 1. Formats without pages have a single one.
+
+    Attributes:
+        name: of the sheet, slide or chapter, "" if it has none.
+        blocks: ranges of `text`, in order.
+    """
 
     page_number: int
     text: str
     source: TextSource = TextSource.EMBEDDED
+    name: str = ""
+    blocks: tuple[Block, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """The output of a parser: pages in order, and warnings for the document's owner."""
+    """The output of a parser: pages in order, warnings for the document's owner, and the title that the file states."""
 
     pages: tuple[ParsedPage, ...]
     warnings: tuple[str, ...] = ()
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +50,20 @@ class PageSpan:
     start: int
     end: int
     source: TextSource = TextSource.EMBEDDED
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentText:
-    """A document's whole text; `pages` are in order, do not overlap, and are joined by PAGE_SEPARATOR."""
+    """A document's whole text; `pages` are in order, do not overlap, and are joined by PAGE_SEPARATOR.
+
+    `blocks` are in order and do not overlap; a text extracted by an older release has none.
+    """
 
     text: str
     pages: tuple[PageSpan, ...]
+    blocks: tuple[Block, ...] = ()
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +82,7 @@ class CurrentTexts:
 PAGE_SEPARATOR = "\n\n"
 
 
-def join_pages(pages: Sequence[ParsedPage]) -> DocumentText:
+def join_pages(pages: Sequence[ParsedPage], *, title: str = "") -> DocumentText:
     """Return a document's whole text, to which every offset refers.
 
     Chunks, passages, citations and highlights are slices of this string. It is stored, archived and served unchanged;
@@ -74,15 +90,17 @@ def join_pages(pages: Sequence[ParsedPage]) -> DocumentText:
     """
     parts: list[str] = []
     spans: list[PageSpan] = []
+    blocks: list[Block] = []
     position = 0
     for page in pages:
         if parts:
             parts.append(PAGE_SEPARATOR)
             position += len(PAGE_SEPARATOR)
         parts.append(page.text)
-        spans.append(PageSpan(page.page_number, position, position + len(page.text), page.source))
+        spans.append(PageSpan(page.page_number, position, position + len(page.text), page.source, page.name))
+        blocks += (block.moved(position) for block in sound_blocks(page.blocks, len(page.text)))
         position += len(page.text)
-    return DocumentText("".join(parts), tuple(spans))
+    return DocumentText("".join(parts), tuple(spans), tuple(blocks), title)
 
 
 class PageLocator:

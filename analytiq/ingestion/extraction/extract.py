@@ -124,7 +124,7 @@ class Extraction:
         return self._settings.ocr_languages if own is None else own
 
     async def _serve(self, running: RunningJob, document: Document, parsed: ParsedDocument, content_type: str) -> None:
-        text = join_pages(parsed.pages)
+        text = join_pages(parsed.pages, title=parsed.title)
         warnings = list(parsed.warnings)
         if not text.text.strip():
             warnings.append("no text could be extracted, so there is nothing to search for")

@@ -1,14 +1,19 @@
 """The last step of every parser: removal of characters that storage or JSON cannot represent."""
 
 import re
+from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import replace
 
+from analytiq.models.blocks import Block
 from analytiq.models.text import ParsedDocument, ParsedPage
 
 _UNSTORABLE = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
 """Control characters except tab, line feed, form feed and return; and two code points that are no characters."""
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _LINE_END = re.compile(r"\r\n?")
+_DROPPED = re.compile(rf"\r(?=\n)|{_UNSTORABLE.pattern}")
+"""The characters without one in their place."""
 
 
 def sanitize_text(text: str) -> str:
@@ -19,10 +24,30 @@ def sanitize_text(text: str) -> str:
 
 
 def sanitize_document(document: ParsedDocument) -> ParsedDocument:
-    """Make every text of the document storable."""
+    """Make every text of the document storable; its blocks keep their words."""
     pages = tuple(_sanitize_page(page) for page in document.pages)
-    return ParsedDocument(pages, tuple(sanitize_text(warning) for warning in document.warnings))
+    warnings = tuple(sanitize_text(warning) for warning in document.warnings)
+    return ParsedDocument(pages, warnings, sanitize_text(document.title))
 
 
 def _sanitize_page(page: ParsedPage) -> ParsedPage:
-    return replace(page, text=sanitize_text(page.text))
+    text, name = sanitize_text(page.text), sanitize_text(page.name)
+    if len(text) == len(page.text):
+        return replace(page, text=text, name=name)
+    return replace(page, text=text, name=name, blocks=_moved_blocks(page))
+
+
+def _moved_blocks(page: ParsedPage) -> tuple[Block, ...]:
+    dropped = [match.start() for match in _DROPPED.finditer(page.text)]
+
+    def moved(position: int) -> int:
+        return position - bisect_left(dropped, position)
+
+    return tuple(_with_positions(block, moved) for block in page.blocks)
+
+
+def _with_positions(block: Block, moved: Callable[[int], int]) -> Block:
+    table = block.table
+    if table is not None:
+        table = replace(table, rows=tuple((moved(start), moved(end)) for start, end in table.rows))
+    return replace(block, start=moved(block.start), end=moved(block.end), table=table)

@@ -10,6 +10,7 @@ from itertools import chain, islice
 
 from analytiq.errors import LimitExceededError
 from analytiq.ingestion.parsing.csv import MAX_HEADER_CHARACTERS, SAMPLE_ROWS, has_header, looks_like_number, render_row
+from analytiq.ingestion.parsing.table_lines import RowLine, TableLine, TitleLine, header_line
 
 MAX_CELLS = 20_000_000
 """Most cells read in one file, including empty ones in the width of their row: one cell at the end of each of a million
@@ -39,43 +40,49 @@ class CellBudget:
             )
 
 
-def render_sheet(title: str, rows: Iterable[Sequence[str]]) -> str:
-    """Return a sheet's page: its name as a heading, then its rows as lines.
-
-    Args:
-        title: The sheet's name.
-        rows: Every row with its empty cells, so that values are aligned with their names.
-    """
-    lines = list(table_lines(rows))
-    return "\n".join([f"# {one_line(title)}", "", *lines]) if lines else ""
-
-
 def one_line(text: str) -> str:
     """Return the text of a cell without line breaks and surrounding blanks."""
     return _BLANKS.sub(" ", text).strip()
 
 
+def render_sheet(title: str, rows: Iterable[Sequence[str]]) -> str:
+    """Return a sheet's page: its name as a heading, then its rows as lines."""
+    lines = list(table_lines(rows))
+    return "\n".join([f"# {one_line(title)}", "", *lines]) if lines else ""
+
+
 def table_lines(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of rows; blank rows separate tables, and single cells are titles."""
+    """Yield the lines of `sheet_lines` as text."""
+    return (line.text for line in sheet_lines(rows))
+
+
+def sheet_lines(rows: Iterable[Sequence[str]]) -> Iterator[TableLine]:
+    """Yield the lines of rows whose file does not state their header.
+
+    Blank rows separate tables, and single cells are titles.
+
+    Args:
+        rows: Every row with its empty cells, so that values are aligned with their names.
+    """
     names: Sequence[str] = ()
     for block in _blocks(rows):
         sample = list(islice(block, SAMPLE_ROWS))
         while sample and _filled(sample[0]) == 1:
-            yield next(cell for cell in sample.pop(0) if cell)
+            yield TitleLine(next(cell for cell in sample.pop(0) if cell))
         if not sample:
             # A long column: the rest of the block has no names above it either.
-            yield from (render_row(row, names) for row in block)
+            yield from (RowLine(render_row(row, names)) for row in block)
             continue
         is_below_groups = False
         while len(sample) > 1 and _is_wider_header(sample[1], sample[0]):
-            yield render_row(sample.pop(0), ())
+            yield TitleLine(render_row(sample.pop(0), ()))
             is_below_groups = True
         if is_below_groups or has_header(sample) or (not names and len(sample) == 1 and _may_be_names(sample[0])):
             names = sample.pop(0)
-            yield " | ".join(name for name in names if name)
+            yield header_line(names)
         elif not _fits(sample[0], names):
             names = ()
-        yield from (render_row(row, names) for row in chain(sample, block))
+        yield from (RowLine(render_row(row, names)) for row in chain(sample, block))
 
 
 def _blocks(rows: Iterable[Sequence[str]]) -> Iterator[Iterator[Sequence[str]]]:

@@ -19,6 +19,7 @@ from analytiq.models.text import DocumentText, PageSpan, TextSource
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id, object_id, object_ids
 from analytiq.storage.repositories.rows import Row
+from analytiq.storage.repositories.stored_blocks import blocks_digest, packed_blocks, unpacked_blocks
 from analytiq.storage.session import Session
 
 SEGMENT_CHARACTERS = 1_000_000
@@ -70,7 +71,11 @@ class TextRepository:
                 "character_count": len(text.text),
                 "segment_count": len(segments),
                 "text": None if segments else text.text,
-                "pages": [[page.page_number, page.start, page.end, page.source.value] for page in text.pages],
+                "title": text.title,
+                "pages": [
+                    [page.page_number, page.start, page.end, page.source.value, page.name] for page in text.pages
+                ],
+                "blocks": packed_blocks(text.blocks),
                 "created_at": clock.now(),
             }
         )
@@ -129,7 +134,8 @@ class TextRepository:
         text: str | None = head.get("text")
         if text is None:
             text = await self._read_segments(organization_id, text_id, 0, int(head["character_count"]))
-        return DocumentText(text, tuple(_span(page) for page in head["pages"]))
+        pages = tuple(_span(page) for page in head["pages"])
+        return DocumentText(text, pages, unpacked_blocks(head.get("blocks")), str(head.get("title", "")))
 
     async def read_range(self, organization_id: str, text_id: str, start: int, end: int) -> str:
         """Return `text[start:end]`, reading only the segments in the range.
@@ -289,15 +295,20 @@ def _segments(text: str) -> list[str]:
 
 
 def text_hash(text: DocumentText) -> str:
-    """Return the SHA-256 of the text and the offsets of pages, since chunks carry page numbers."""
+    """Return the SHA-256 of everything that shapes chunks: the text, its title, its pages and its blocks."""
     digest = hashlib.sha256(text.text.encode("utf-8", "surrogatepass"))
     for page in text.pages:
         digest.update(f"|{page.page_number},{page.start},{page.end}".encode())
+        digest.update(page.name.encode("utf-8", "surrogatepass"))
+    digest.update(text.title.encode("utf-8", "surrogatepass"))
+    digest.update(blocks_digest(text.blocks))
     return digest.hexdigest()
 
 
 def _span(page: list[Any]) -> PageSpan:
-    return PageSpan(int(page[0]), int(page[1]), int(page[2]), TextSource(page[3]))
+    # Releases before 1.0 stored no names of pages.
+    name = str(page[4]) if len(page) > 4 else ""
+    return PageSpan(int(page[0]), int(page[1]), int(page[2]), TextSource(page[3]), name)
 
 
 def _replaced() -> TransientError:
