@@ -63,6 +63,16 @@ class Block:
             table = replace(table, rows=tuple((start + distance, end + distance) for start, end in table.rows))
         return replace(self, start=self.start + distance, end=self.end + distance, table=table)
 
+    def before(self, position: int) -> "Block":
+        """Return the part of the block that ends at `position` at the latest; its start is before that."""
+        if self.end <= position:
+            return self
+        table = self.table
+        if table is not None:
+            rows = ((start, min(end, position)) for start, end in table.rows if start < position)
+            table = replace(table, rows=tuple(rows))
+        return replace(self, end=position, table=table)
+
 
 def sound_blocks(blocks: Iterable[Block], length: int) -> Iterator[Block]:
     """Yield the blocks that are ranges of a text of `length` characters, in order and without overlap.

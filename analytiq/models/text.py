@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from analytiq.models.blocks import Block, sound_blocks
@@ -65,6 +65,12 @@ class DocumentText:
     blocks: tuple[Block, ...] = ()
     title: str = ""
 
+    def beginning(self, length: int) -> "DocumentText":
+        """Return the first `length` characters with their pages and blocks."""
+        pages = tuple(replace(page, end=min(page.end, length)) for page in self.pages if page.start <= length)
+        blocks = tuple(block.before(length) for block in self.blocks if block.start < length)
+        return DocumentText(self.text[:length], pages, blocks, self.title)
+
 
 @dataclass(frozen=True, slots=True)
 class CurrentTexts:
@@ -101,6 +107,11 @@ def join_pages(pages: Sequence[ParsedPage], *, title: str = "") -> DocumentText:
         blocks += (block.moved(position) for block in sound_blocks(page.blocks, len(page.text)))
         position += len(page.text)
     return DocumentText("".join(parts), tuple(spans), tuple(blocks), title)
+
+
+def unstructured(text: str) -> DocumentText:
+    """Return a text of one page without blocks."""
+    return DocumentText(text, (PageSpan(1, 0, len(text)),))
 
 
 class PageLocator:

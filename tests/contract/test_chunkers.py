@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from analytiq.inference.embedding.base import Vectors
 from analytiq.ingestion.chunking.registry import create_chunker, known_chunkers
 from analytiq.models.chunk import Chunk
+from analytiq.models.text import unstructured
 
 CHUNKERS = ("recursive", "sdpm", "semantic", "sentence", "token", "word")
 SIZES = ((4, 0), (5, 4), (16, 6), (64, 0), (64, 63), (512, 128))
@@ -44,7 +45,7 @@ def reference_encoding() -> tiktoken.Encoding:
 
 def chunk(chunker_type: str, text: str, size: int, overlap: int) -> Sequence[Chunk]:
     chunker = create_chunker(chunker_type, chunk_size=size, chunk_overlap=overlap, embed_texts=embed_by_words)
-    return chunker.chunk(text)
+    return chunker.chunk(unstructured(text))
 
 
 def check_contract(chunks: Sequence[Chunk], text: str, size: int, encoding: tiktoken.Encoding) -> None:

@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 from analytiq.ingestion.chunking.registry import create_chunker
+from analytiq.models.text import unstructured
 from tests.property.model import Content, Pair
 from tests.property.world import World
 
@@ -118,7 +119,7 @@ def _require_pairs(world: World, stored: _Stored) -> None:
     text_hash_of = {str(row["_id"]): row["text_hash"] for row in stored.docs}
     chunker = create_chunker("token", chunk_size=12, chunk_overlap=0, embed_texts=lambda texts: _never(texts))
     for entry in stored.entries:
-        chunks = chunker.chunk(expected[entry["kb_id"], entry["document_id"]].text)
+        chunks = chunker.chunk(unstructured(expected[entry["kb_id"], entry["document_id"]].text))
         vectors = [row for row in stored.vectors[entry["kb_id"]] if row["generation_id"] == entry["generation_id"]]
         assert sorted(row["chunk_index"] for row in vectors) == list(range(len(chunks)))
         assert {row["chunk_text"] for row in vectors} == {chunk.text for chunk in chunks}

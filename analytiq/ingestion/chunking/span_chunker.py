@@ -7,6 +7,7 @@ from itertools import chain
 from analytiq.inference.tokens import MAX_TOKENS_PER_CHARACTER, count_tokens, without_surrogates
 from analytiq.ingestion.chunking.spans import Span, fitted, overlapping, sections, trimmed
 from analytiq.models.chunk import Chunk
+from analytiq.models.text import DocumentText
 
 Splitter = Callable[[str], Iterable[tuple[int, int]]]
 """Converts a text to (start, end) pairs, in order, that omit only blanks."""
@@ -57,8 +58,9 @@ class SpanChunker:
         self._own_tokens = own_tokens(chunk_size=chunk_size, chunk_overlap=chunk_overlap)
         self._rules = rules
 
-    def chunk(self, text: str) -> Sequence[Chunk]:
-        """Cut `text`; pure CPU work, safe to call from several threads at once."""
+    def chunk(self, document: DocumentText) -> Sequence[Chunk]:
+        """Cut the text; pure CPU work, safe to call from several threads at once."""
+        text = document.text
         clean = without_surrogates(text)
         whole = self._whole(clean)
         spans: Iterable[Span] = [whole] if whole is not None else self._own_spans(clean)

@@ -68,7 +68,7 @@ class Staging:
             LeaseLostError: another worker has the job.
         """
         text = await self._texts.read(pair.document.organization_id, wanted.text_id)
-        chunks = await asyncio.to_thread(self._chunker(pair.knowledge_base).chunk, text.text)
+        chunks = await asyncio.to_thread(self._chunker(pair.knowledge_base).chunk, text)
         generation = await self._announce(running, pair, len(chunks))
         await checkpoint("indexing.announced")
         locator = PageLocator(text.pages)

@@ -14,6 +14,7 @@ from analytiq.ingestion.chunking.registry import check_chunking, create_chunker,
 from analytiq.ingestion.knowledge_bases.estimation import Estimate, extrapolate, sample_size
 from analytiq.models.chunk import Chunk
 from analytiq.models.organization import Organization
+from analytiq.models.text import DocumentText
 from analytiq.storage.repositories.embedding_cache import LOOKUP_SIZE, EmbeddingCacheRepository
 from analytiq.storage.repositories.forecasts import ForecastRepository, SampledText, TextTotals, UnknownDocument
 from analytiq.storage.repositories.texts import TextRepository
@@ -184,13 +185,13 @@ class _Reading:
         Return None if it was just replaced, or the part read contains no complete chunk.
         """
         try:
-            text = await self._texts.read_range(
-                self._plan.organization.id, place.text_id, 0, min(place.characters, characters)
+            text = await self._texts.read_beginning(
+                self._plan.organization.id, place.text_id, min(place.characters, characters)
             )
         except TransientError:
             return None
         chunks, keys = await asyncio.to_thread(self._cut, text)
-        length = len(text)
+        length = len(text.text)
         is_cut = length < place.characters
         if is_cut and len(chunks) <= 1 and needs_whole_chunks:
             return None
@@ -212,7 +213,7 @@ class _Reading:
             spu_tokens=_tokens(new.values()),
         )
 
-    def _cut(self, text: str) -> tuple[Sequence[Chunk], list[str]]:
+    def _cut(self, text: DocumentText) -> tuple[Sequence[Chunk], list[str]]:
         chunker = create_chunker(
             self._plan.wanted.chunker_type,
             chunk_size=self._plan.wanted.chunk_size,

@@ -131,11 +131,26 @@ class TextRepository:
         head: Row | None = await self._heads.find_one({"_id": object_id(text_id), "organization_id": organization_id})
         if head is None:
             raise _replaced()
+        return await self._document_text(organization_id, head, int(head["character_count"]))
+
+    async def read_beginning(self, organization_id: str, text_id: str, length: int) -> DocumentText:
+        """Return the first `length` characters, their pages and blocks, reading only the segments in the range.
+
+        Raises:
+            TransientError: the text was replaced meanwhile; read the document again.
+        """
+        head: Row | None = await self._heads.find_one({"_id": object_id(text_id), "organization_id": organization_id})
+        if head is None:
+            raise _replaced()
+        return (await self._document_text(organization_id, head, length)).beginning(length)
+
+    async def _document_text(self, organization_id: str, head: Row, length: int) -> DocumentText:
+        """Return all of a text but, if it is segmented, its characters after the first `length`."""
         text: str | None = head.get("text")
-        if text is None:
-            text = await self._read_segments(organization_id, text_id, 0, int(head["character_count"]))
+        if text is None and length:
+            text = await self._read_segments(organization_id, str(head["_id"]), 0, length)
         pages = tuple(_span(page) for page in head["pages"])
-        return DocumentText(text, pages, unpacked_blocks(head.get("blocks")), str(head.get("title", "")))
+        return DocumentText(text or "", pages, unpacked_blocks(head.get("blocks")), str(head.get("title", "")))
 
     async def read_range(self, organization_id: str, text_id: str, start: int, end: int) -> str:
         """Return `text[start:end]`, reading only the segments in the range.

@@ -79,7 +79,7 @@ async def test_chunks_highlights_and_citations_are_slices_of_the_plain_text(
     plain = await served(TextRepository(services.connection), text)
     assert [plain[span.start : span.end] for span in text.pages] == pages
     cutter = create_chunker(chunker, chunk_size=size, chunk_overlap=2, embed_texts=_no_vectors)
-    for chunk in cutter.chunk(text.text):
+    for chunk in cutter.chunk(text):
         check_slices(plain, parsed, text, chunk)
 
 

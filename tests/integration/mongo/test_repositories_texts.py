@@ -35,6 +35,7 @@ async def test_every_part_of_a_text_can_be_read(repository: TextRepository) -> N
     for start in range(len(SHORT.text) + 1):
         for end in range(len(SHORT.text) + 1):
             assert await repository.read_range("o", text_id, start, end) == SHORT.text[start:end]
+        assert await repository.read_beginning("o", text_id, start) == SHORT.beginning(start)
 
 
 @pytest.mark.usefixtures("small_parts")

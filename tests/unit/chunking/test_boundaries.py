@@ -10,11 +10,12 @@ from analytiq.inference.tokens import count_tokens
 from analytiq.ingestion.chunking.registry import create_chunker
 from analytiq.ingestion.chunking.spans import Span, overlapping
 from analytiq.models.chunk import Chunk
+from analytiq.models.text import unstructured
 
 
 def chunk(chunker_type: str, text: str, size: int, overlap: int = 0) -> list[Chunk]:
     chunker = create_chunker(chunker_type, chunk_size=size, chunk_overlap=overlap, embed_texts=None)
-    return list(chunker.chunk(text))
+    return list(chunker.chunk(unstructured(text)))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ def test_semantic_cuts_where_the_subject_changes() -> None:
     cats = "The cat sleeps on the mat all day long. " * 12
     stocks = "The stock fell by three percent on Monday. " * 12
     chunker = create_chunker("semantic", chunk_size=2000, chunk_overlap=0, embed_texts=embed)
-    chunks = chunker.chunk(cats + stocks)
+    chunks = chunker.chunk(unstructured(cats + stocks))
     assert len(chunks) > 1
     # Smoothing over five sentences leaves the cut a sentence or two beside the change.
     assert min(abs(piece.start - len(cats)) for piece in chunks[1:]) <= 2 * len(

@@ -13,6 +13,7 @@ from analytiq.ingestion.chunking.registry import (
     needs_embeddings,
 )
 from analytiq.ingestion.chunking.span_chunker import SpanChunker
+from analytiq.models.text import unstructured
 
 
 def make(chunker_type: str, size: int = 512, overlap: int = 128) -> Chunker:
@@ -86,8 +87,8 @@ def test_entry_point_of_another_package_becomes_a_chunker(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(registry, "entry_points", lambda group: [Point("stanzas"), Point("recursive")])
     assert "stanzas" in known_chunkers()
-    assert make("stanzas", 100, 10).chunk("a line")[0].text == "a line"
-    assert make("recursive", 100, 10).chunk("a line")[0].text == "a line"
+    assert make("stanzas", 100, 10).chunk(unstructured("a line"))[0].text == "a line"
+    assert make("recursive", 100, 10).chunk(unstructured("a line"))[0].text == "a line"
     assert made == [(100, 10)], "a third party's entry point took the place of a built-in chunker"
 
 

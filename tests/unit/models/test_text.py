@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.models.text import PAGE_SEPARATOR, PageLocator, ParsedPage, join_pages
+from analytiq.models.blocks import Block, BlockKind, TableShape
+from analytiq.models.text import PAGE_SEPARATOR, DocumentText, PageLocator, PageSpan, ParsedPage, join_pages
 
 page_texts = st.lists(st.text(max_size=12), min_size=1, max_size=12)
 
@@ -49,3 +50,14 @@ def test_range_that_ends_with_a_page_does_not_reach_into_the_next() -> None:
 def test_text_without_pages_has_no_places() -> None:
     with pytest.raises(ValueError, match="at least one page"):
         PageLocator([])
+
+
+def test_beginning_of_a_text_keeps_the_structure_that_it_reaches() -> None:
+    table = Block(BlockKind.TABLE, 6, 20, table=TableShape(("a",), ((6, 12), (13, 20))))
+    whole = join_pages(
+        [ParsedPage(1, "Title\n" + "a: row" + "\n" + "a: rows", blocks=(Block(BlockKind.HEADING, 0, 5, 1), table))]
+    )
+    assert whole.beginning(len(whole.text)) == whole
+    assert whole.beginning(5) == DocumentText("Title", (PageSpan(1, 0, 5),), whole.blocks[:1])
+    [_, cut] = whole.beginning(15).blocks
+    assert cut == Block(BlockKind.TABLE, 6, 15, table=TableShape(("a",), ((6, 12), (13, 15))))
