@@ -1,6 +1,7 @@
 "use client";
 
 import { Download, PencilLine, RotateCw, Tag as TagIcon, Trash2, X } from "lucide-react";
+import dynamic from "next/dynamic";
 import { useState } from "react";
 
 import { ConfirmDialog } from "@/components/ui/dialog";
@@ -11,10 +12,11 @@ import { useMay } from "@/state/permissions";
 import { type Shortcut, useShortcuts } from "@/state/shortcuts";
 
 import { FailedDialog } from "./failed-dialog";
-import { MetadataDialog } from "./metadata-dialog";
 import { type DocumentFilter, MOST_SELECTED } from "./queries";
 import { useBulkActions } from "./use-bulk-actions";
 import type { Selection } from "./use-selection";
+
+const MetadataDialog = dynamic(() => import("./metadata-dialog").then((module) => module.MetadataDialog), { ssr: false });
 
 /** More deletions than this are confirmed by typing their number. */
 const TYPED_ABOVE = 100;

@@ -1,6 +1,7 @@
 "use client";
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import dynamic from "next/dynamic";
 import Link from "next/link";
 import { useState } from "react";
 import { toast } from "sonner";
@@ -8,12 +9,17 @@ import { toast } from "sonner";
 import { answered, api, organizationPath } from "@/api/client";
 import { ApiError } from "@/api/errors";
 import { promptKeys } from "@/api/keys";
+import { SkeletonBlock } from "@/components/feedback";
 import { Button } from "@/components/ui/button";
 
 import { bodyOf, type Draft, draftOf, isSameDraft } from "./draft";
-import { PromptForm } from "./prompt-form";
 import type { Prompt } from "./queries";
 import { UnsavedGuard } from "./unsaved-guard";
+
+const PromptForm = dynamic(() => import("./prompt-form").then((module) => module.PromptForm), {
+  ssr: false,
+  loading: () => <SkeletonBlock lines={8} />,
+});
 
 /** The prompt as it stands; saving makes a further version, and a new name alone makes none. */
 export function EditTab({ prompt }: { prompt: Prompt }) {

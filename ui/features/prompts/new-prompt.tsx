@@ -1,6 +1,7 @@
 "use client";
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import dynamic from "next/dynamic";
 import { useRouter } from "next/navigation";
 import { parseAsString, useQueryState } from "nuqs";
 import { useState } from "react";
@@ -14,9 +15,13 @@ import { Button, ButtonLink } from "@/components/ui/button";
 import { useMay } from "@/state/permissions";
 
 import { bodyOf, type Draft, draftOf, EMPTY_DRAFT, isSameDraft } from "./draft";
-import { PromptForm } from "./prompt-form";
 import { promptQuery } from "./queries";
 import { UnsavedGuard } from "./unsaved-guard";
+
+const PromptForm = dynamic(() => import("./prompt-form").then((module) => module.PromptForm), {
+  ssr: false,
+  loading: () => <SkeletonBlock lines={8} />,
+});
 
 const PARENT = { href: "/prompts/", label: "Prompts" };
 

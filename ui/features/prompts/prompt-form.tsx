@@ -14,8 +14,9 @@ import { Field, Input } from "@/components/ui/field";
 import { FieldProblem, Form, FormFailure, showFailure, TextareaField, TextField, useSchemaForm } from "@/components/ui/form";
 import { Select } from "@/components/ui/select";
 
-import { type Draft, PROMPT_SCHEMA, schemaOf } from "./draft";
+import { type Draft, schemaOf } from "./draft";
 import { ModelPicker } from "./model-picker";
+import { PROMPT_SCHEMA } from "./prompt-schema";
 import { SchemaEditor } from "./schema-editor";
 
 /** A prompt's text, answer, knowledge base, tags and limits. */

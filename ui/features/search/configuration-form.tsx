@@ -5,15 +5,8 @@ import { type Control, useController, useWatch } from "react-hook-form";
 
 import { Form, SelectField, TextField, useSchemaForm } from "@/components/ui/form";
 
-import {
-  type Configuration,
-  configurationOf,
-  type ConfigurationValues,
-  readConfiguration,
-  SCHEMA,
-  valuesOf,
-  writeConfiguration,
-} from "./configuration";
+import { type Configuration, readConfiguration, writeConfiguration } from "./configuration";
+import { configurationOf, type ConfigurationValues, SCHEMA, valuesOf } from "./configuration-values";
 
 /** Each valid change searches again: a choice at once, a number when it is finished. */
 export function ConfigurationForm({

@@ -2,6 +2,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { SlidersHorizontal } from "lucide-react";
+import dynamic from "next/dynamic";
 import { useState } from "react";
 
 import { EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
@@ -10,10 +11,11 @@ import { formatCount, formatMilliseconds } from "@/lib/format";
 import { useListPlace } from "@/state/list-place";
 
 import { type Configuration, describe } from "./configuration";
-import { ConfigurationForm } from "./configuration-form";
 import { Explain } from "./explain";
 import { HitCard } from "./hit-card";
 import { type Hit, type Question, type SearchAnswer, searchQuery } from "./queries";
+
+const ConfigurationForm = dynamic(() => import("./configuration-form").then((module) => module.ConfigurationForm), { ssr: false });
 
 const keyOf = (hit: Hit) => `${hit.kb_id}:${hit.document_id}:${hit.chunk_index}`;
 

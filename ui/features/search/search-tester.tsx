@@ -2,6 +2,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { Columns2, ListFilter, Search } from "lucide-react";
+import dynamic from "next/dynamic";
 import { parseAsArrayOf, parseAsString, useQueryStates } from "nuqs";
 import { useState } from "react";
 
@@ -18,11 +19,12 @@ import { useShortcuts } from "@/state/shortcuts";
 import { NARROW, useMedia } from "@/state/use-media";
 
 import { type Configuration, DEFAULT, readConfiguration, writeConfiguration } from "./configuration";
-import { FilterBuilder } from "./filter-builder";
 import { filterProblem } from "./filter";
 import { type Hit, searchQuery } from "./queries";
 import { recentQuestions, rememberQuestion } from "./recent";
 import { ResultColumn } from "./result-column";
+
+const FilterBuilder = dynamic(() => import("./filter-builder").then((module) => module.FilterBuilder), { ssr: false });
 
 export function SearchTester() {
   const [url, setUrl] = useQueryStates(

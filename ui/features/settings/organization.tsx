@@ -1,13 +1,18 @@
 "use client";
 
 import { useQuery } from "@tanstack/react-query";
+import dynamic from "next/dynamic";
 
 import { organizationQuery } from "@/api/queries";
 import { ErrorState, SkeletonBlock } from "@/components/feedback";
 
-import { OrganizationForm } from "./organization-form";
 import { SettingsHead } from "./settings-tabs";
 import { retentionQuery, settingsQuery } from "./queries";
+
+const OrganizationForm = dynamic(() => import("./organization-form").then((module) => module.OrganizationForm), {
+  ssr: false,
+  loading: () => <SkeletonBlock lines={8} />,
+});
 
 export function OrganizationSettings() {
   const organization = useQuery(organizationQuery());

@@ -2,6 +2,7 @@
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { PencilLine, Plus, X } from "lucide-react";
+import dynamic from "next/dynamic";
 import Link from "next/link";
 import { useState } from "react";
 
@@ -19,7 +20,8 @@ import { formatBytes, formatCount } from "@/lib/format";
 
 import { changeMetadata, changeTag } from "../actions";
 import type { MetadataChanges } from "../bulk-changes";
-import { MetadataDialog } from "../metadata-dialog";
+
+const MetadataDialog = dynamic(() => import("../metadata-dialog").then((module) => module.MetadataDialog), { ssr: false });
 
 const TONE_OF: Record<string, Tone> = {
   indexed: "ready",
