@@ -144,11 +144,11 @@ test: setup-dev ## Run every test, on a real MongoDB
 test-coverage: $(VENV)/.development ## Run unit and contract tests; fail below the floor of branches covered
 	$(BIN)/pytest tests/unit tests/contract -n $(TEST_PROCESSES) --dist loadfile --cov --cov-report=term
 
-check: setup-dev ## Lint, types of what changed, import contracts and unit tests, side by side
+check: setup-dev ## Lint, types of what changed, import contracts and the quick unit tests, side by side
 	@$(MAKE) --no-print-directory $(SIDE_BY_SIDE) test-unit lint-changed-types lint-ui lint-texts
 
 test-unit: $(VENV)/.development
-	$(BIN)/pytest tests/unit -n $(TEST_PROCESSES) -q
+	$(BIN)/pytest tests/unit -n $(TEST_PROCESSES) -q -m "not slow" --hypothesis-profile=quick
 
 mutate: setup-dev ## Mutate the pure modules named in pyproject.toml and list the mutants that no test notices
 	$(BIN)/mutmut run --max-children $(TEST_PROCESSES)

@@ -15,9 +15,11 @@ from pydantic import SecretStr
 from shared_mongod import share_of_mongod
 
 from analytiq.storage.client import MongoConnection, connect
+from tests.examples import QUICK, QUICK_EXAMPLES
 
 # An example that takes long tells of what else the machine does, not of the code.
 settings.register_profile("analytiq", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(QUICK, settings.get_profile("analytiq"), max_examples=QUICK_EXAMPLES)
 settings.load_profile("analytiq")
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -9,6 +10,7 @@ GUARANTEES = (ROOT / "docs" / "guarantees.md").read_text()
 NAMED = re.compile(r"`((?:analytiq|tests)/[\w/]+\.py)(?:::(\w+))?`")
 
 
+@cache
 def functions_of(path: Path) -> set[str]:
     tree = ast.parse(path.read_text())
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}

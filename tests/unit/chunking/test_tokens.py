@@ -23,6 +23,7 @@ def test_special_tokens_are_counted_as_ordinary_text() -> None:
     assert count_tokens("<|endoftext|>") == 7
 
 
+@pytest.mark.slow
 def test_counting_imports_neither_litellm_nor_a_network_client() -> None:
     # A process of its own: here others may have imported LiteLLM already.
     program = (

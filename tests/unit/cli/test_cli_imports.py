@@ -38,6 +38,7 @@ def test_version_is_printed() -> None:
     assert (answer.exit_code, answer.output) == (0, f"analytiq {metadata.version('analytiq')}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["analytiq.cli.up", "analytiq.cli.demo"])
 def test_supervising_process_stays_small(module: str) -> None:
     loaded = loaded_by(module)

@@ -61,6 +61,7 @@ def test_what_cannot_be_kept_is_refused_by_its_place(metadata: dict[str, Any], f
     assert [error.field for error in caught.value.errors] == [field]
 
 
+@pytest.mark.slow
 def test_very_deep_nesting_is_refused_without_descending_into_it() -> None:
     with pytest.raises(InvalidInputError):
         validated_metadata({"a": nested(50_000)})

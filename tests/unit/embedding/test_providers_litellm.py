@@ -30,6 +30,7 @@ def check(data: object, count: int, dimensions: int | None = None) -> np.ndarray
     return checked_vectors(data, count, model="m", dimensions=dimensions)
 
 
+@pytest.mark.slow
 def test_importing_the_provider_does_not_import_litellm() -> None:
     program = (
         "import sys\nimport analytiq.inference.embedding.providers.litellm_provider\n"
@@ -40,6 +41,7 @@ def test_importing_the_provider_does_not_import_litellm() -> None:
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.slow
 def test_first_use_of_litellm_opens_no_connection_and_reads_no_file_of_settings() -> None:
     program = (
         "import os, socket, sys, tempfile\n"

@@ -98,6 +98,7 @@ def test_converted_model_stays_close_to_the_shipped_one(embedder: LocalEmbedder,
         assert one(embedder, text) @ reference / np.linalg.norm(reference) > 0.98
 
 
+@pytest.mark.slow
 def test_packaged_graph_is_what_the_script_writes(words: WordPiece) -> None:
     shipped = minilm.shipped_model()
     packaged = onnx.load_model_from_string(minilm.INTEGER_GRAPH.read_bytes())
@@ -122,6 +123,7 @@ def test_weights_behind_a_symbolic_link_are_loaded(
     assert np.array_equal(minilm.open_model(words).token_sum([2158]), expected)
 
 
+@pytest.mark.slow
 def test_weights_as_shipped_are_used_where_the_converted_ones_do_badly(
     words: WordPiece, monkeypatch: pytest.MonkeyPatch
 ) -> None:

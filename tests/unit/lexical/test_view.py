@@ -4,7 +4,7 @@ import random
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analytiq.retrieval.backends.local.keywords import view as view_module
@@ -22,6 +22,7 @@ from analytiq.retrieval.filters.selection import (
 )
 from analytiq.retrieval.filters.tree import Comparator
 from analytiq.storage.repositories.index_contents import ChunkText
+from tests.examples import examples
 from tests.unit.lexical.words import chunk, found, view_of
 
 PLACES = [(f"d{number}", index, (page, page + number % 3)) for number in range(12) for index, page in ((0, 1), (1, 3))]
@@ -56,7 +57,7 @@ def places(view: View, question: str, *, limit: int = 100, selection: Selection 
 
 @pytest.mark.parametrize("wide", [0, 500], ids=["tried on the best first", "compiled"])
 @given(selection=selections, limit=st.integers(1, 30))
-@settings(max_examples=150)
+@examples(150)
 def test_filter_finds_exactly_what_a_plain_reading_of_it_does(wide: int, selection: Selection, limit: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(view_module, "WIDE_DOCUMENTS", wide)
@@ -76,6 +77,7 @@ def test_filter_that_few_of_the_best_pass_is_still_exact() -> None:
     assert found(view, "whales", limit=10, selection=selection) == [f"long{number}" for number in range(5)]
 
 
+@pytest.mark.slow
 def test_filter_that_one_of_100_000_near_identical_chunks_passes_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view_module, "MOST_TIES", 100)
     rows = 20_000  # the same code at a fifth of the size; benchmarks/lexical.py has the full one
@@ -89,7 +91,7 @@ any_characters = st.characters(exclude_categories=())  # halves of surrogate pai
 
 
 @given(question=st.text(any_characters) | st.text(alphabet=' "()[]{}^~*?:\\/+-!&|ANDORTO019'))
-@settings(max_examples=300)
+@examples(300)
 def test_no_question_is_a_language_of_queries(question: str) -> None:
     assert all(hit.score > 0 for hit in searched(LIBRARY, question, limit=5, selection=None))
 
@@ -100,6 +102,7 @@ def test_signs_of_query_languages_find_what_the_words_find() -> None:
         assert set(places(LIBRARY, question)) == set(plain), question
 
 
+@pytest.mark.slow
 def test_question_of_a_million_characters_is_answered() -> None:
     assert places(LIBRARY, "whales " + " ".join(f"word{number}" for number in range(100_000)))
 

@@ -69,6 +69,7 @@ def test_more_than_fits_is_told() -> None:
     assert len(cut.terms) == MOST_TERMS
 
 
+@pytest.mark.slow
 def test_values_that_many_paths_lead_to_end() -> None:
     nested: list[object] = [1]
     for _ in range(6):

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from datetime import datetime
 
 import bson
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analytiq.models.document import Document
@@ -24,6 +24,7 @@ from analytiq.retrieval.filters.tree import Comparator, Comparison, Exists, Filt
 from analytiq.storage.search.indexes import vector_index, word_index
 from analytiq.storage.search.predicates import Verdict, every
 from analytiq.storage.search.rendering import search_operator, vector_search_filter
+from tests.examples import examples
 from tests.fakes.search_server import definitions, words
 from tests.fakes.search_server.filters import parse_filter
 from tests.fakes.search_server.wire import CODEC
@@ -57,7 +58,7 @@ def lets_through(verdict: Verdict, row: dict[str, object]) -> bool:
     return by_vector
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(documents(), page_ranges, chunk_filters)
 def test_what_a_filter_lets_through_lies_between_its_two_readings(
     document: Document, pages: tuple[int, int], tree: Filter
@@ -102,7 +103,7 @@ selections: st.SearchStrategy[Selection] = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(documents(), page_ranges, selections)
 def test_a_selection_is_told_to_the_server_exactly(
     document: Document, pages: tuple[int, int], selection: Selection
@@ -140,7 +141,7 @@ strings = st.one_of(
 DUE = MetadataField(("due",))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(strings, min_size=1, max_size=3), st.sampled_from(list(Comparator)), strings)
 def test_the_order_of_strings_is_told_exactly_where_all_are_moments(
     values: list[str], comparator: Comparator, literal: str

@@ -38,6 +38,7 @@ def test_page_without_an_article_keeps_all_its_words() -> None:
     assert all(f"part {n}" in text and f"{n * 7} mm" in text for n in range(30))
 
 
+@pytest.mark.slow
 def test_page_nested_beyond_any_tree_keeps_its_text() -> None:
     html = "<html><body>" + "<div>" * 50_000 + "words at the bottom" + "</div>" * 50_000
     assert "words at the bottom" in readable_text(html)

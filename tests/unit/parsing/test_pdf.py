@@ -156,6 +156,7 @@ def test_blank_page_is_no_scan(tmp_path: Path) -> None:
     assert document.warnings == ()
 
 
+@pytest.mark.slow
 @pytest.mark.ocr
 def test_picture_of_text_inside_a_pdf_is_recognised(tmp_path: Path) -> None:
     with Image.open(SAMPLES / "image" / "webp-test.webp") as picture:

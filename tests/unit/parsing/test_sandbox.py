@@ -24,7 +24,7 @@ from analytiq.ingestion.parsing.limits import ParseLimits
 from analytiq.ingestion.parsing.sandbox import parse_in_child
 from analytiq.models.text import ParsedDocument
 
-pytestmark = pytest.mark.usefixtures("misbehaving_parsers")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("misbehaving_parsers")]
 
 LIMITS = ParseLimits(memory_bytes=512 * 1024 * 1024, cpu_seconds=60, wall_seconds=60.0)
 

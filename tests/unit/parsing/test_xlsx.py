@@ -125,6 +125,7 @@ def test_long_column_of_single_cells_is_kept_whole(parse: Callable[[Fill], Parse
     assert parse(fill).pages[0].text.splitlines()[2:] == [f"line {number}" for number in range(350)]
 
 
+@pytest.mark.slow
 def test_cell_at_the_far_end_of_a_sheet_costs_nothing(parse: Callable[[Fill], ParsedDocument]) -> None:
     def fill(book: Workbook) -> None:
         book.worksheets[0]["A1"] = "near"

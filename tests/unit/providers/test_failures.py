@@ -14,7 +14,7 @@ from analytiq.inference.providers.guarded_http import Destination, bound_for
 from analytiq.inference.providers.litellm_errors import translated
 from analytiq.inference.providers.litellm_module import litellm
 
-pytestmark = pytest.mark.filterwarnings("ignore:Items? .*`ReadOnly` qualifier:UserWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Items? .*`ReadOnly` qualifier:UserWarning")]
 
 USES = ("chat", "stream", "embedding", "rerank")
 UNWANTED = {"Error", "Exception", "litellm", "Timeout", "errno", "ssl.", "127.0.0.1"}

@@ -242,6 +242,7 @@ def test_not_under_a_field_counts_as_a_level() -> None:
         parse_filter({"a": {"$not": condition}})
 
 
+@pytest.mark.slow
 def test_an_endlessly_nested_filter_is_refused_without_descending() -> None:
     with pytest.raises(InvalidInputError, match="levels"):
         parse_filter(nested(100_000))

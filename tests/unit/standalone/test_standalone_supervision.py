@@ -10,6 +10,8 @@ from analytiq.errors import PermanentError
 from analytiq.settings import child_environment
 from analytiq.standalone.supervision import ManagedProcess, ProcessPlan
 
+pytestmark = pytest.mark.slow
+
 # Writes its process id once it is ready to be signalled, then does what its name says.
 PROGRAMS = {
     "polite": "import signal, pathlib; pathlib.Path('PIDS').open('a').write('x'); signal.pause()",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -24,6 +24,7 @@ from analytiq.retrieval.filters.selection import (
     contains,
 )
 from analytiq.retrieval.filters.tree import Comparator
+from tests.examples import examples
 
 DIMENSIONS = 3
 # Few directions, so that ties are common, and cosines that differ at all differ by far more than float32 can blur.
@@ -86,7 +87,7 @@ def in_memory(generation_id: str, document: int, vectors: NDArray[np.float32]) -
     return GenerationVectors(generation_id, f"d{document}", chunk_indexes, first_pages, last_pages, vectors[::-1])
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     steps=st.lists(
         st.one_of(

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from analytiq.retrieval.backends.local.vectors.quantization import (
     quantize,
     question_of,
 )
+from tests.examples import examples
 
 values = st.floats(-1e6, 1e6, width=32)
 shapes = st.tuples(st.integers(1, 8), st.integers(1, 70))
@@ -27,7 +28,7 @@ def codes_of(vectors: NDArray[np.float32]) -> Codes:
     return codes
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(data=st.data(), shape=shapes, scale=st.sampled_from([1e-30, 1e-3, 1.0, 1e20]))
 def test_no_cosine_exceeds_its_bound(data: st.DataObject, shape: tuple[int, int], scale: float) -> None:
     raw = data.draw(arrays.arrays(np.float32, shape, elements=values)) * np.float32(scale)

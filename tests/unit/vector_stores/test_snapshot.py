@@ -213,6 +213,7 @@ def test_others_may_not_look_into_it(filled: Filled) -> None:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+@pytest.mark.slow
 def test_one_process_writes_and_the_next_one_when_it_has_ended(filled: Filled) -> None:
     """The other process is a real one: a lock of one's own would not be in one's way."""
     program = (
