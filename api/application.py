@@ -18,6 +18,7 @@ from api.routes import (
     auth,
     backups,
     chat,
+    document_blocks,
     document_changes,
     document_lookups,
     documents,
@@ -81,9 +82,9 @@ def create_app(open_services: Open, *, metrics_directory: str | None = None) -> 
         status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 403, 404)
     }
     modules = (
-        organizations, members, tags, document_changes, document_lookups, documents, locating, metadata_fields,
-        knowledge_bases, forecast, jobs, search, llm_providers, models, prompts, prompt_runs, chat, usage, erasure,
-        reconcile, events, organization_settings, workers, backups,
+        organizations, members, tags, document_changes, document_lookups, documents, document_blocks, locating,
+        metadata_fields, knowledge_bases, forecast, jobs, search, llm_providers, models, prompts, prompt_runs, chat,
+        usage, erasure, reconcile, events, organization_settings, workers, backups,
     )  # fmt: skip
     for module in modules:
         check_routes(module.router)

@@ -29,7 +29,7 @@ class Rule:
 _READS = (
     "get_organization", "list_tags", "get_tag", "list_documents", "get_document", "get_document_status",
     "get_document_counts", "get_document_log", "download_document", "get_document_text", "locate_passage",
-    "get_metadata_fields", "list_knowledge_bases", "list_chunks",
+    "get_document_blocks", "get_metadata_fields", "list_knowledge_bases", "list_chunks",
     "get_knowledge_base", "list_knowledge_base_documents", "list_jobs", "get_job", "get_job_counts",
     "get_job_errors", "list_llm_providers", "list_models", "get_default_models", "get_daily_usage",
     "get_usage", "get_llm_usage", "get_quota", "get_retention", "list_members", "list_prompts", "get_prompt",

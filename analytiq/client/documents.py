@@ -13,6 +13,7 @@ from analytiq.client.connection import Connection, Query
 from analytiq.client.models import (
     Document,
     DocumentAtPath,
+    DocumentBlocks,
     DocumentDetail,
     DocumentRefusal,
     DocumentsChanged,
@@ -232,6 +233,13 @@ class DocumentCalls(Connection):
             "GET", f"/documents/{segment(document_id)}/text", query={"skip": skip, "limit": limit}
         )
         return DocumentText.model_validate_json(answer)
+
+    def document_blocks(self, document_id: str, *, skip: int = 0, limit: int = 100) -> DocumentBlocks:
+        """Return the blocks of up to `limit` pages (at most 1000) after the first `skip`."""
+        answer = self._transport.call(
+            "GET", f"/documents/{segment(document_id)}/blocks", query={"skip": skip, "limit": limit}
+        )
+        return DocumentBlocks.model_validate_json(answer)
 
     def locate_passage(self, document_id: str, *, start: int, end: int, text_hash: str | None = None) -> PassagePlace:
         """Return the boxes, on its pages, of the characters [start, end) of its text, as in a result or citation.

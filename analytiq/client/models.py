@@ -154,6 +154,48 @@ class PageBox(Answer):
     height: float
 
 
+class TextRange(Answer):
+    """The characters [start, end) of a document's whole text."""
+
+    start: int
+    end: int
+
+
+class TableShape(Answer):
+    """The columns of a table (none without a header), and the range of each row below the header."""
+
+    header: list[str]
+    rows: list[TextRange]
+
+
+class TextBlock(Answer):
+    """A block of a text: `text[start:end]` of the whole document.
+
+    `kind` is heading, paragraph, list_item, table, code, quote, caption, footnote, furniture or image.
+    """
+
+    kind: str
+    start: int
+    end: int
+    level: int
+    page_number: int
+    page_name: str
+    language: str
+    table: TableShape | None
+    box: PageBox | None
+
+
+class DocumentBlocks(Answer):
+    """The blocks of a range of pages; a text extracted by an earlier release has none."""
+
+    document_id: str
+    document_name: str
+    title: str
+    page_count: int
+    text_hash: str | None = None
+    blocks: list[TextBlock]
+
+
 class PlacedPage(Answer):
     """One of a passage's pages; `reason` explains missing boxes."""
 

@@ -254,7 +254,7 @@ def test_malformed_id_is_not_found_like_an_unknown_one(client: httpx.Client, mal
     for method, path in [
         ("GET", "/tags/{}"), ("PUT", "/tags/{}"), ("DELETE", "/tags/{}"),
         ("GET", "/documents/{}"), ("DELETE", "/documents/{}"), ("POST", "/documents/{}/extract"),
-        ("GET", "/documents/{}/original"), ("GET", "/documents/{}/text"),
+        ("GET", "/documents/{}/original"), ("GET", "/documents/{}/text"), ("GET", "/documents/{}/blocks"),
         ("GET", "/knowledge-bases/{}"), ("PUT", "/knowledge-bases/{}"), ("DELETE", "/knowledge-bases/{}"),
         ("GET", "/knowledge-bases/{}/documents"), ("POST", "/knowledge-bases/{}/search"),
         ("DELETE", "/access-tokens/{}"),

@@ -555,6 +555,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/documents/{document_id}/blocks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Document Blocks
+         * @description Return the blocks of the extracted text: headings, paragraphs, list items, tables, code and other parts.
+         *
+         *     Offsets count characters of the whole plain text, as in `get_document_text`: a block is `text[start:end]`. A
+         *     text extracted by an earlier release has no blocks; extract the document again to find them.
+         */
+        get: operations["get_document_blocks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/documents/{document_id}/boxes": {
         parameters: {
             query?: never;
@@ -2413,6 +2436,44 @@ export interface components {
             rows: number;
         };
         /**
+         * BlockKind
+         * @description The role of a range of text.
+         * @enum {string}
+         */
+        BlockKind: "heading" | "paragraph" | "list_item" | "table" | "code" | "quote" | "caption" | "footnote" | "furniture" | "image";
+        /**
+         * BlockResponse
+         * @description A block of the text: `text[start:end]` of the whole, without the marks of Markdown before its words.
+         */
+        BlockResponse: {
+            kind: components["schemas"]["BlockKind"];
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+            /**
+             * Level
+             * @description Of a heading, 1 (highest) to 9; of a list item, its depth from 1; else 0
+             */
+            level: number;
+            /** Page Number */
+            page_number: number;
+            /**
+             * Page Name
+             * @description Name of the sheet, slide or chapter; empty for a page without one
+             */
+            page_name: string;
+            /**
+             * Language
+             * @description Programming language of code, as its source names it; else empty
+             */
+            language: string;
+            /** @description Of a table only */
+            table: components["schemas"]["TableShapeResponse"] | null;
+            /** @description The block's place on its page, if known */
+            box: components["schemas"]["BoxResponse"] | null;
+        };
+        /**
          * BoxResponse
          * @description A rectangle in fractions (0 to 1) of the displayed page, after its rotation.
          */
@@ -2961,6 +3022,30 @@ export interface components {
             state: string;
             /** Tag Ids */
             tag_ids: string[];
+        };
+        /**
+         * DocumentBlocksResponse
+         * @description The blocks of a range of pages, in the order of the text.
+         */
+        DocumentBlocksResponse: {
+            /** Document Id */
+            document_id: string;
+            /** Document Name */
+            document_name: string;
+            /**
+             * Title
+             * @description The title that the file states; empty for a file without one
+             */
+            title: string;
+            /** Page Count */
+            page_count: number;
+            /**
+             * Text Hash
+             * @description Hash of the text's version; offsets are valid for the same hash only
+             */
+            text_hash: string | null;
+            /** Blocks */
+            blocks: components["schemas"]["BlockResponse"][];
         };
         /**
          * DocumentCountsResponse
@@ -6078,6 +6163,16 @@ export interface components {
             high: number;
         };
         /**
+         * RangeResponse
+         * @description The characters [start, end) of the document's whole text.
+         */
+        RangeResponse: {
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+        };
+        /**
          * RateLimitsBody
          * @description The organization's own limits, at most the server's; null: the server's limit.
          */
@@ -6922,6 +7017,19 @@ export interface components {
             max_documents: number | null;
             /** Used Documents */
             used_documents: number;
+        };
+        /**
+         * TableShapeResponse
+         * @description The columns of a table, and the range of each row below the header.
+         */
+        TableShapeResponse: {
+            /**
+             * Header
+             * @description A name for each column, empty for a column without one; [] without header
+             */
+            header: string[];
+            /** Rows */
+            rows: components["schemas"]["RangeResponse"][];
         };
         /**
          * TagCreate
@@ -9853,6 +9961,82 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["DocumentTextResponse"];
                     "text/plain": unknown;
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_document_blocks: {
+        parameters: {
+            query?: {
+                /** @description A single page */
+                page?: number | null;
+                /** @description Pages to skip */
+                skip?: number;
+                /** @description Maximum number of pages */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                document_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentBlocksResponse"];
                 };
             };
             /** @description Invalid request */

@@ -1,5 +1,6 @@
 """Documents: read, change, re-extract, delete."""
 
+from bisect import bisect_left
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from analytiq.ingestion.documents.naming import identity_of, validated_path
 from analytiq.ingestion.documents.requests import clean_request, extract_request
 from analytiq.ingestion.documents.storage import Storage
 from analytiq.ingestion.membership import document_changed
+from analytiq.models.blocks import Block
 from analytiq.models.document import Document, DocumentState
 from analytiq.models.text import CurrentTexts, PageSpan
 from analytiq.storage.all_repositories import Repositories
@@ -27,6 +29,16 @@ class TextPage:
 
     span: PageSpan
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextStructure:
+    """The blocks of some of a document's pages; `page_count` counts all pages."""
+
+    document: Document
+    title: str
+    page_count: int
+    pages: tuple[tuple[PageSpan, Sequence[Block]], ...]
 
 
 class Documents:
@@ -161,6 +173,24 @@ class Documents:
         text = await self._texts.read_range(organization_id, text_id, start, end)
         pages = [TextPage(span, text[span.start - start : span.end - start]) for span in wanted]
         return document, pages, len(spans)
+
+    async def structure(
+        self, organization_id: str, document_id: str, *, first_page: int, page_count: int
+    ) -> TextStructure:
+        """Return the blocks of up to `page_count` pages from `first_page` on.
+
+        Raises:
+            ConflictError: there is no text yet, or extraction failed.
+        """
+        document = await self.get(organization_id, document_id)
+        title, spans, blocks = await self._texts.structure(organization_id, _text_id_of(document))
+        starts = [block.start for block in blocks]
+        pages = tuple(
+            (span, blocks[bisect_left(starts, span.start) : bisect_left(starts, span.end)])
+            for span in spans
+            if first_page <= span.page_number < first_page + page_count
+        )
+        return TextStructure(document, title, len(spans), pages)
 
     async def whole_text(self, organization_id: str, document_id: str) -> tuple[Document, AsyncIterator[str]]:
         """Return the document and its whole text, in pieces of one version.

@@ -5,6 +5,7 @@ its head, which also has the offsets of pages.
 Like vectors, a text is staged under a fresh id, and becomes current once the document points at it.
 """
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pymongo import IndexModel
 
 from analytiq import clock
 from analytiq.errors import TransientError
+from analytiq.models.blocks import Block
 from analytiq.models.text import DocumentText, PageSpan, TextSource
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id, object_id, object_ids
@@ -121,6 +123,22 @@ class TextRepository:
         if head is None:
             raise _replaced()
         return tuple(_span(page) for page in head["pages"])
+
+    async def structure(
+        self, organization_id: str, text_id: str
+    ) -> tuple[str, tuple[PageSpan, ...], tuple[Block, ...]]:
+        """Return the title, the offsets of each page, and the blocks, without the text.
+
+        Raises:
+            TransientError: the text was replaced meanwhile; read the document again.
+        """
+        head: Row | None = await self._heads.find_one(
+            {"_id": object_id(text_id), "organization_id": organization_id}, {"title": 1, "pages": 1, "blocks": 1}
+        )
+        if head is None:
+            raise _replaced()
+        blocks = await asyncio.to_thread(unpacked_blocks, head.get("blocks"))
+        return str(head.get("title", "")), tuple(_span(page) for page in head["pages"]), blocks
 
     async def read(self, organization_id: str, text_id: str) -> DocumentText:
         """Return the whole text.
