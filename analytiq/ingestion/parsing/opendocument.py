@@ -1,25 +1,31 @@
 """OpenDocument texts, spreadsheets and presentations, read from their content part."""
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, repeat
+import re
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from zipfile import ZipFile
-
-from lxml import etree
 
 from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError
 from analytiq.ingestion.parsing.archive import open_package
 from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
-from analytiq.ingestion.parsing.sheet_text import CellBudget, one_line, render_sheet, table_lines
+from analytiq.ingestion.parsing.odf_styles import Styles, attribute, local_name, read_styles
+from analytiq.ingestion.parsing.odf_tables import table_rows
+from analytiq.ingestion.parsing.odf_text import OdfWriter
+from analytiq.ingestion.parsing.sheet_text import one_line, sheet_lines
+from analytiq.ingestion.parsing.spans import filled_rows
+from analytiq.ingestion.parsing.titles import telling_title
 from analytiq.ingestion.parsing.xml_part import Element, parsed_xml
+from analytiq.models.blocks import BlockKind
 from analytiq.models.text import ParsedDocument, ParsedPage
 
 TEXT = "application/vnd.oasis.opendocument.text"
 SPREADSHEET = "application/vnd.oasis.opendocument.spreadsheet"
 PRESENTATION = "application/vnd.oasis.opendocument.presentation"
 
-_DELETED = frozenset({"tracked-changes", "forms", "shapes", "meta"})
-_DEEPEST = 200
+_FIELDS = ("{*}page-number", "{*}page-count", "{*}sheet-name", "{*}date", "{*}time", "{*}title", "{*}file-name")
+_LETTERS = re.compile(r"[^\W\d_]{2,}")
+_HEADS_AND_FEET = ("{*}header", "{*}header-first", "{*}header-left", "{*}footer", "{*}footer-first", "{*}footer-left")
 
 
 class OpenDocumentParser:
@@ -29,171 +35,143 @@ class OpenDocumentParser:
     extensions = (".odt", ".ott", ".ods", ".odp")
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-        """Read it with insertions accepted and deletions omitted; cells as displayed."""
+        """Read it with insertions accepted and deletions omitted; cells as displayed; hidden words counted."""
         with open_package(path, noun="document") as archive:
-            pages, warnings = _pages(_body(archive))
-        if len(pages) > options.max_pages:
-            raise LimitExceededError(f"The document has {len(pages)} pages; at most {options.max_pages} are read.")
+            document = _Document(archive)
+            pages = document.pages(options.max_pages)
+            title = telling_title(_stated_title(archive), *(page.name for page in pages[:1] if document.has_slides))
+            warnings = tuple(document.warnings())
         report_progress(len(pages), len(pages))
-        return ParsedDocument(tuple(ParsedPage(number, text) for number, text in enumerate(pages, start=1)), warnings)
+        return ParsedDocument(tuple(pages), warnings, title)
 
 
-def _body(archive: ZipFile) -> Element:
-    names = archive.namelist()
-    if "META-INF/manifest.xml" in names and b"encryption-data" in archive.read("META-INF/manifest.xml"):
-        raise EncryptedFileError("The document opens only with a password: remove its password, then upload it again.")
-    body = parsed_xml(archive.read("content.xml")).find("{*}body")
-    if body is None or len(body) == 0:
-        raise ValueError("its part content.xml has no body")
-    return body[0]
+def _stated_title(archive: ZipFile) -> str:
+    if "meta.xml" not in archive.NameToInfo:
+        return ""
+    return parsed_xml(archive.read("meta.xml")).findtext("{*}meta/{*}title") or ""
 
 
-def _pages(content: Element) -> tuple[list[str], tuple[str, ...]]:
-    kind = _name(content)
-    if kind == "spreadsheet":
-        return _sheets(content)
-    if kind == "presentation":
-        return [_slide(slide) for slide in content.iterchildren("{*}page")] or [""], ()
-    return ["\n\n".join(_blocks(content))], ()
+class _Document:
+    def __init__(self, archive: ZipFile) -> None:
+        names = archive.NameToInfo
+        if "META-INF/manifest.xml" in names and b"encryption-data" in archive.read("META-INF/manifest.xml"):
+            raise EncryptedFileError(
+                "The document opens only with a password: remove its password, then upload it again."
+            )
+        root = parsed_xml(archive.read("content.xml"))
+        body = root.find("{*}body")
+        if body is None or len(body) == 0:
+            raise ValueError("its part content.xml has no body")
+        self._content = body[0]
+        parts = [root, *([parsed_xml(archive.read("styles.xml"))] if "styles.xml" in names else [])]
+        self._style_parts = parts[1:]
+        self._styles: Styles = read_styles(reversed(parts))
+        self._writer = OdfWriter(archive, self._styles)
+        self._writer.note_controls(self._content)
+        self._hidden_sheets: list[str] = []
+        self._hidden_rows = self._hidden_columns = 0
+        self.has_slides = local_name(self._content) == "presentation"
+
+    def pages(self, most: int) -> list[ParsedPage]:
+        """Return the pages.
+
+        Raises:
+            LimitExceededError: there are more than `most`.
+        """
+        kind = local_name(self._content)
+        elements: list[Element] = []
+        if kind == "spreadsheet":
+            elements = list(self._visible_sheets())
+        elif self.has_slides:
+            elements = list(self._content.iterchildren("{*}page"))
+        if len(elements) > most:
+            raise LimitExceededError(f"The document has {len(elements)} pages; at most {most} are read.")
+        if kind == "spreadsheet":
+            return [self._sheet(number, sheet) for number, sheet in enumerate(elements, start=1)]
+        if self.has_slides:
+            slides = [self._slide(number, slide) for number, slide in enumerate(elements, start=1)]
+            return slides or [ParsedPage(1, "")]
+        self._writer.write(self._content)
+        self._write_furniture()
+        return [self._writer.builder.page(1)]
+
+    def warnings(self) -> Iterator[str]:
+        """Yield what was left out because it is hidden."""
+        if self._hidden_sheets:
+            names = ", ".join(map(repr, self._hidden_sheets[:20]))
+            yield f"hidden sheets are not read: {names}; unhide the sheets to be searched"
+        counts = {"rows": self._hidden_rows, "columns": self._hidden_columns, "words": self._writer.hidden_words}
+        if said := " and ".join(f"{count} hidden {what}" for what, count in counts.items() if count):
+            yield f"{said} are not read; unhide what is to be searched"
+
+    def _visible_sheets(self) -> Iterator[Element]:
+        is_empty = True
+        for table in self._content.iterchildren("{*}table"):
+            if attribute(table, "style-name") in self._styles.hidden_tables:
+                self._hidden_sheets.append(attribute(table, "name"))
+            else:
+                is_empty = False
+                yield table
+        if is_empty:
+            raise CorruptFileError("The spreadsheet has no visible sheet: unhide one, then upload it again.")
+
+    def _sheet(self, page_number: int, table: Element) -> ParsedPage:
+        writer, builder = self._writer, self._writer.builder
+        name = one_line(attribute(table, "name"))
+        builder.heading(name, 1)
+        read = table_rows(table, writer, writer.budget)
+        rows = chain(read.header, read.rows)
+        builder.table(sheet_lines(filled_rows(rows, writer.budget)))
+        for drawn in chain(read.drawn, *(shapes.iterchildren("*") for shapes in table.iterchildren("{*}shapes"))):
+            writer.write_one(drawn)
+        if read.notes:
+            builder.heading("Notes", 2)
+        for note in read.notes:
+            builder.list_item(note)
+        self._hidden_rows += read.hidden_rows
+        self._hidden_columns += len(read.hidden_columns)
+        self._write_furniture()
+        page = builder.page(page_number, name=name)
+        return page if len(page.blocks) > 1 or not name else ParsedPage(page_number, "", name=name)
+
+    def _slide(self, page_number: int, slide: Element) -> ParsedPage:
+        writer, builder = self._writer, self._writer.builder
+        titles = [frame for frame in slide.iterchildren("{*}frame") if attribute(frame, "class") == "title"]
+        drawn: list[Element] = []
+        title = one_line(
+            " ".join(writer.characters(text, drawn) for frame in titles for text in frame.iter("{*}p", "{*}h"))
+        )
+        builder.heading(title, 1)
+        for shape in slide.iterchildren("*"):
+            if shape not in titles:
+                writer.write_one(shape)
+        notes = slide.find("{*}notes")
+        if notes is not None and _has_words(notes):
+            builder.heading("Notes", 2)
+            writer.write(notes)
+        return builder.page(page_number, name=title)
+
+    def _write_furniture(self) -> None:
+        """Add the printed heads and feet once, without their fields."""
+        found: dict[str, None] = {}
+        for part in self._style_parts:
+            for place in part.iterfind("{*}master-styles/{*}master-page"):
+                for element in place.iterchildren(*_HEADS_AND_FEET):
+                    found[self._furniture_text(element)] = None
+        self._style_parts = []
+        for text in filter(None, found):
+            self._writer.builder.paragraph(text, kind=BlockKind.FURNITURE)
+
+    def _furniture_text(self, element: Element) -> str:
+        """Return the words of a head or foot; none if they only name its fields, as `Page` does."""
+        fields = list(element.iter(*_FIELDS))
+        for field in fields:
+            field.text = ""
+        drawn: list[Element] = []
+        text = one_line(" ".join(self._writer.characters(text, drawn) for text in element.iter("{*}p", "{*}h")))
+        words = _LETTERS.findall(text)
+        return text if len(words) > (1 if fields else 0) else ""
 
 
-def _sheets(content: Element) -> tuple[list[str], tuple[str, ...]]:
-    hidden_styles = {
-        _attribute(style, "name")
-        for style in content.getroottree().iter("{*}style")
-        if any(_attribute(properties, "display") == "false" for properties in style.iterchildren("{*}table-properties"))
-    }
-    budget = CellBudget()
-    pages: list[str] = []
-    hidden: list[str] = []
-    for table in content.iterchildren("{*}table"):
-        title = _attribute(table, "name")
-        if _attribute(table, "style-name") in hidden_styles:
-            hidden.append(title)
-        else:
-            pages.append(render_sheet(title, _rows(table, budget)))
-    if not pages:
-        raise CorruptFileError("The spreadsheet has no visible sheet: unhide one, then upload it again.")
-    warning = f"hidden sheets are not read: {', '.join(map(repr, hidden[:20]))}; unhide the sheets to be searched"
-    return pages, (warning,) if hidden else ()
-
-
-def _slide(slide: Element) -> str:
-    notes = slide.find("{*}notes")
-    texts = list(_blocks(slide))
-    if notes is not None:
-        said = list(_blocks(notes))
-        texts += ["## Notes", *said] if said else []
-    return "\n\n".join(texts)
-
-
-def _rows(table: Element, budget: CellBudget) -> Iterator[Sequence[str]]:
-    """Yield the rows of a table and its groups; repeated ones as often as they show something."""
-    for row in table.iter("{*}table-row"):
-        if next(row.iterancestors("{*}table")) is not table:
-            continue  # of a table inside a cell
-        cells = _cells(row, budget)
-        times = _repeats(row, "number-rows-repeated") if any(cells) else 1
-        budget.spend(times * (len(cells) + 1))
-        yield from repeat(cells, times)
-
-
-def _cells(row: Element, budget: CellBudget) -> list[str]:
-    cells: list[str] = []
-    skipped = 0
-    for cell in row.iterchildren("{*}table-cell", "{*}covered-table-cell"):
-        text = one_line(" ".join(_characters(paragraph) for paragraph in cell.iter("{*}p", "{*}h")))
-        repeats = _repeats(cell, "number-columns-repeated")
-        if not text:
-            skipped += repeats  # the last of a row reaches to the end of the sheet
-            continue
-        budget.spend(skipped + repeats)
-        cells += chain([""] * skipped, [text] * repeats)
-        skipped = 0
-    return cells
-
-
-def _repeats(element: Element, name: str) -> int:
-    value = _attribute(element, name)
-    times = int(value) if value.isdigit() else 1
-    return max(times, 1)
-
-
-def _blocks(element: Element, depth: int = 0) -> Iterator[str]:
-    """Yield headings, paragraphs, lists and tables below an element, each as Markdown."""
-    if depth > _DEEPEST:
-        raise LimitExceededError("The document is nested too deeply to be read.")
-    for child in element.iterchildren("*"):
-        name = _name(child)
-        render = _RENDERERS.get(name)
-        if name in _DELETED or name == "notes":
-            continue
-        if render is None:
-            yield from _blocks(child, depth + 1)
-        elif text := render(child):
-            yield text
-        if name in {"p", "h"}:
-            for frame in child.iter("{*}text-box"):
-                yield from _blocks(frame, depth + 1)
-
-
-def _heading(element: Element) -> str:
-    text = one_line(_characters(element))
-    level = _attribute(element, "outline-level")
-    return f"{'#' * min(int(level) if level.isdigit() else 1, 6)} {text}" if text else ""
-
-
-def _paragraph(element: Element) -> str:
-    return _characters(element).strip()
-
-
-def _list(element: Element) -> str:
-    return "\n".join(_items(element, 0))
-
-
-def _items(element: Element, level: int) -> Iterator[str]:
-    for item in element.iterchildren("{*}list-item", "{*}list-header"):
-        for child in item.iterchildren("{*}p", "{*}h", "{*}list"):
-            if _name(child) != "list":
-                text = one_line(_characters(child))
-                if text:
-                    yield f"{'  ' * level}- {text}"
-            elif level < _DEEPEST:
-                yield from _items(child, level + 1)
-
-
-def _table(element: Element) -> str:
-    return "\n".join(table_lines(_rows(element, CellBudget())))
-
-
-_RENDERERS: dict[str, Callable[[Element], str]] = {"h": _heading, "p": _paragraph, "list": _list, "table": _table}
-
-
-def _characters(paragraph: Element) -> str:
-    """Return the text of a paragraph; a note is in brackets at its mark, a text box elsewhere."""
-    parts = [paragraph.text or ""]
-    for child in paragraph.iterchildren():
-        name = _name(child) if isinstance(child.tag, str) else ""
-        if name == "s":
-            count = _attribute(child, "c")
-            parts.append(" " * min(int(count) if count.isdigit() else 1, 100))
-        elif name == "tab":
-            parts.append("\t")
-        elif name == "line-break":
-            parts.append("\n")
-        elif name in {"note", "annotation"}:
-            said = one_line(" ".join(_characters(text) for text in child.iter("{*}p")))
-            parts.append(f" [{said}] " if said else "")
-        elif name and name not in {"frame", "custom-shape", "text-box", "annotation-end"}:
-            parts.append(_characters(child))
-        parts.append(child.tail or "")
-    return "".join(parts)
-
-
-def _name(element: Element) -> str:
-    return etree.QName(element).localname
-
-
-def _attribute(element: Element, name: str) -> str:
-    """Return an attribute by its name in any namespace; empty if missing."""
-    return next((value for key, value in element.attrib.items() if etree.QName(key).localname == name), "")
+def _has_words(element: Element) -> bool:
+    return any(str(text).strip() for paragraph in element.iter("{*}p", "{*}h") for text in paragraph.itertext())

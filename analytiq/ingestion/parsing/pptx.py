@@ -1,27 +1,26 @@
-"""PowerPoint presentations, opened by python-pptx, with a page for each slide."""
+"""PowerPoint presentations, read part by part, with a page for each slide."""
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
-
-from lxml import etree
-from pptx import Presentation
-from pptx.exc import PythonPptxError
+from zipfile import ZipFile
 
 from analytiq.errors import CorruptFileError, LimitExceededError
 from analytiq.ingestion.parsing.archive import open_package
 from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
-from analytiq.ingestion.parsing.cell_values import shown_value
-from analytiq.ingestion.parsing.sheet_text import one_line, table_lines
+from analytiq.ingestion.parsing.drawing_text import hidden_texts, paragraphs, shapes, visible_root
+from analytiq.ingestion.parsing.open_xml import Relation, relations, stated_title
+from analytiq.ingestion.parsing.sheet_text import one_line
+from analytiq.ingestion.parsing.slide_text import ShapeWriter, placeholder
+from analytiq.ingestion.parsing.text_builder import TextBuilder
+from analytiq.ingestion.parsing.titles import telling_title
 from analytiq.ingestion.parsing.xml_part import Element, parsed_xml
+from analytiq.models.blocks import BlockKind
 from analytiq.models.text import ParsedDocument, ParsedPage
 
 _TITLES = frozenset({"title", "ctrTitle"})
 _UNREAD = frozenset({"sldNum", "sldImg"})
 _FURNITURE = frozenset({"dt", "ftr", "hdr"})
 """Placeholders for date, footer and header: usually the same on every slide, so each text counts once."""
-_DEEPEST_GROUP = 50
 
 
 class PptxParser:
@@ -32,132 +31,115 @@ class PptxParser:
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
         """Read every slide, including hidden ones, which are numbered with the others."""
-        with open_package(path, noun="presentation", also_damaged=(PythonPptxError,)):
-            slides = cast("Sequence[Any]", Presentation(str(path)).slides)
-            total = len(slides)
-            if total > options.max_pages:
-                raise LimitExceededError(f"The presentation has {total} slides; at most {options.max_pages} are read.")
-            pages: list[ParsedPage] = []
-            furniture: set[str] = set()
-            for page_number, slide in enumerate(slides, start=1):
-                pages.append(ParsedPage(page_number, "\n\n".join(filter(None, _slide_parts(slide, furniture)))))
-                report_progress(page_number, total)
-        if not pages:
+        with open_package(path, noun="presentation") as archive:
+            parts = list(_slide_parts(archive))
+            if len(parts) > options.max_pages:
+                raise LimitExceededError(
+                    f"The presentation has {len(parts)} slides; at most {options.max_pages} are read."
+                )
+            slides = _Slides(archive)
+            for page_number, part in enumerate(parts, start=1):
+                slides.add(page_number, part)
+                report_progress(page_number, len(parts))
+            title = stated_title(archive)
+        if not slides.pages:
             raise CorruptFileError("The presentation has no slides: upload one that has.")
-        return ParsedDocument(tuple(pages))
+        return ParsedDocument(tuple(slides.pages), tuple(slides.warnings()), telling_title(title, slides.pages[0].name))
 
 
-def _slide_parts(slide: Any, furniture: set[str]) -> Iterator[str]:
-    shapes = [shape for shape in _shapes(slide.shapes._spTree) if _placeholder(shape) not in _UNREAD]  # noqa: SLF001
-    titles = [shape for shape in shapes if _placeholder(shape) in _TITLES]
-    for shape in titles:
-        title = one_line(" ".join(_paragraphs(shape)))
-        yield f"# {title}" if title else ""
-    for shape in shapes:
-        if shape not in titles:
-            text = "\n".join(_lines(shape))
-            if _placeholder(shape) not in _FURNITURE or text not in furniture:
-                yield text
-            if _placeholder(shape) in _FURNITURE:
-                furniture.add(text)
-    yield from _related(slide)
-    if slide.has_notes_slide:
-        yield _notes(slide.notes_slide.shapes._spTree)  # noqa: SLF001
+def _slide_parts(archive: ZipFile) -> Iterator[str]:
+    main = next((relation.part for relation in relations(archive, "") if relation.kind == "officeDocument"), None)
+    root = parsed_xml(archive.read(main or "ppt/presentation.xml"))
+    if not isinstance(root.tag, str) or not root.tag.endswith("}presentation"):
+        raise ValueError("its main part is no presentation")
+    parts = {relation.id: relation.part for relation in relations(archive, main or "ppt/presentation.xml")}
+    for slide in root.iterfind("{*}sldIdLst/{*}sldId"):
+        part = next((parts[value] for value in slide.attrib.values() if value in parts), None)
+        if part is None:
+            raise ValueError("a slide is missing")
+        yield part
 
 
-def _notes(tree: Element) -> str:
-    shapes = [shape for shape in _shapes(tree) if _placeholder(shape) not in _UNREAD | _FURNITURE]
-    notes = "\n".join(line for shape in shapes for line in _paragraphs(shape))
-    return f"## Notes\n\n{notes}" if notes else ""
+class _Slides:
+    """Reads slide after slide."""
+
+    def __init__(self, archive: ZipFile) -> None:
+        self.pages: list[ParsedPage] = []
+        self._archive = archive
+        self._furniture: set[str] = set()
+        self._hidden_shapes = 0
+
+    def add(self, page_number: int, part: str) -> None:
+        """Read a slide as the next page."""
+        builder = TextBuilder()
+        related = list(relations(self._archive, part))
+        tree = _shape_tree(visible_root(parsed_xml(self._archive.read(part))))
+        self._hidden_shapes += sum(1 for _ in hidden_texts(tree))
+        found = [shape for shape in shapes(tree) if placeholder(shape) not in _UNREAD]
+        titles = [shape for shape in found if placeholder(shape) in _TITLES]
+        title = one_line(" ".join(text for shape in titles for _, text in paragraphs(shape)))
+        builder.heading(title, 1)
+        writer = ShapeWriter(builder, self._archive, {relation.id: relation for relation in related})
+        for shape in found:
+            if placeholder(shape) in _FURNITURE:
+                self._write_furniture(builder, shape)
+            elif placeholder(shape) not in _TITLES:
+                writer.write(shape)
+        writer.write_unplaced()
+        self._write_comments(builder, related)
+        self._write_notes(builder, related)
+        self.pages.append(builder.page(page_number, name=title))
+
+    def warnings(self) -> Iterator[str]:
+        """Yield what was left out because it is hidden."""
+        if self._hidden_shapes:
+            yield f"{self._hidden_shapes} hidden shapes are not read; show what is to be searched"
+
+    def _write_furniture(self, builder: TextBuilder, shape: Element) -> None:
+        text = "\n".join(text for _, text in paragraphs(shape))
+        if text not in self._furniture:
+            self._furniture.add(text)
+            builder.paragraph(text, kind=BlockKind.FURNITURE)
+
+    def _write_comments(self, builder: TextBuilder, related: list[Relation]) -> None:
+        comments = [
+            text
+            for relation in related
+            if relation.kind == "comments"
+            for text in _comments(parsed_xml(self._archive.read(relation.part)))
+        ]
+        if comments:
+            builder.heading("Comments", 2)
+        for text in comments:
+            builder.paragraph(text)
+
+    def _write_notes(self, builder: TextBuilder, related: list[Relation]) -> None:
+        for relation in related:
+            if relation.kind != "notesSlide":
+                continue
+            tree = _shape_tree(visible_root(parsed_xml(self._archive.read(relation.part))))
+            said = [
+                "\n".join(text for _, text in paragraphs(shape))
+                for shape in shapes(tree)
+                if placeholder(shape) not in _UNREAD | _FURNITURE
+            ]
+            if any(said):
+                builder.heading("Notes", 2)
+            for text in said:
+                builder.paragraph(text)
 
 
-def _shapes(tree: Element, depth: int = 0) -> Iterator[Element]:
-    """Yield the shapes of a slide, with those of a group in its place."""
-    for child in tree.iterchildren("{*}sp", "{*}graphicFrame", "{*}grpSp", "{*}AlternateContent"):
-        name = etree.QName(child).localname
-        if name == "grpSp":
-            if depth < _DEEPEST_GROUP:
-                yield from _shapes(child, depth + 1)
-        elif name == "AlternateContent":
-            # Two forms of one shape; the compatible one is often a picture.
-            choice = child.find("{*}Choice")
-            if choice is not None:
-                yield from _shapes(choice, depth)
-        else:
-            yield child
-
-
-def _placeholder(shape: Element) -> str | None:
-    place = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
-    return None if place is None else place.get("type", "obj")
-
-
-def _lines(shape: Element) -> Iterator[str]:
-    tables = list(shape.iter("{*}tbl"))
-    if not tables:
-        yield from _paragraphs(shape)
-    for table in tables:
-        rows = (
-            [one_line(" ".join(_paragraphs(cell))) for cell in row.iterchildren("{*}tc")] for row in table.iter("{*}tr")
-        )
-        yield from table_lines(row for row in rows if any(row))
-
-
-def _paragraphs(element: Element) -> Iterator[str]:
-    """Yield the nonempty paragraphs below an element, in order; deeper levels of a list are indented."""
-    for paragraph in element.iter("{*}p"):
-        text = "".join(_characters(paragraph)).strip()
-        if text:
-            properties = paragraph.find("{*}pPr")
-            level = properties.get("lvl", "0") if properties is not None else "0"
-            yield "  " * min(int(level) if level.isdigit() else 0, 8) + text
-
-
-def _characters(paragraph: Element) -> Iterator[str]:
-    for element in paragraph.iter("{*}t", "{*}br", "{*}tab"):
-        yield (element.text or "") if etree.QName(element).localname == "t" else " "
-
-
-def _related(slide: Any) -> Iterator[str]:
-    """Yield the texts of separate parts: charts, diagrams (SmartArt), comments."""
-    comments: list[str] = []
-    for relation in slide.part.rels.values():
-        if relation.is_external:
-            continue
-        kind = str(relation.reltype).rpartition("/")[2]
-        if kind == "chart":
-            yield "\n".join(_chart_lines(relation.target_part.chart))
-        elif kind == "diagramData":
-            yield "\n".join(_paragraphs(parsed_xml(relation.target_part.blob)))
-        elif kind == "comments":
-            comments += _comments(parsed_xml(relation.target_part.blob))
-    if comments:
-        yield "\n".join(["## Comments", "", *comments])
+def _shape_tree(root: Element) -> Element:
+    tree = root.find("{*}cSld/{*}spTree")
+    if tree is None:
+        raise ValueError("a slide has no shapes")
+    return tree
 
 
 def _comments(root: Element) -> Iterator[str]:
     """Yield texts of comments: in elements `text` in the older form, in paragraphs in the newer one."""
     for comment in root.iter("{*}cm"):
         older = (element.text or "" for element in comment.iter("{*}text"))
-        text = one_line(" ".join([*older, *_paragraphs(comment)]))
+        text = one_line(" ".join([*older, *(text for _, text in paragraphs(comment))]))
         if text:
             yield text
-
-
-def _chart_lines(chart: Any) -> Iterator[str]:
-    if chart.has_title and chart.chart_title.has_text_frame:
-        yield one_line(chart.chart_title.text_frame.text)
-    plots = [(plot, [one_line(str(category)) for category in plot.categories]) for plot in chart.plots]
-    for _, group in groupby(plots, key=lambda pair: pair[1]):
-        drawn = list(group)
-        series = [series for plot, _ in drawn for series in plot.series]
-        columns = [[shown_value(value) for value in item.values] for item in series]
-        height = max([len(drawn[0][1]), *map(len, columns)])
-        names = ["", *(one_line(str(item.name or "")) for item in series)]
-        for row in range(height):
-            cells = [drawn[0][1], *columns]
-            yield "; ".join(
-                f"{name}: {column[row]}" if name else column[row]
-                for name, column in zip(names, cells, strict=True)
-                if row < len(column) and column[row]
-            )

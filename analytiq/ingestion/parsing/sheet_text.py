@@ -9,14 +9,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from analytiq.errors import LimitExceededError
-from analytiq.ingestion.parsing.csv import MAX_HEADER_CHARACTERS, SAMPLE_ROWS, has_header, looks_like_number, render_row
-from analytiq.ingestion.parsing.table_lines import RowLine, TableLine, TitleLine, header_line
+from analytiq.ingestion.parsing.rows import (
+    MAX_HEADER_CHARACTERS,
+    SAMPLE_ROWS,
+    has_header,
+    looks_like_number,
+    render_row,
+)
+from analytiq.ingestion.parsing.table_lines import RowLine, TableLine, TitleLine, header_line, joined_header
 
 MAX_CELLS = 20_000_000
 """Most cells read in one file, including empty ones in the width of their row: one cell at the end of each of a million
 rows gives 16 thousand million."""
 
 _BLANKS = re.compile(r"\s+")
+_YEAR = re.compile(r"\b(19|20)\d\d\b")
+_MOST_TITLES = 2
+"""Rows of a single cell that may be titles without a table below; more are a list."""
 
 
 class CellBudget:
@@ -45,17 +54,6 @@ def one_line(text: str) -> str:
     return _BLANKS.sub(" ", text).strip()
 
 
-def render_sheet(title: str, rows: Iterable[Sequence[str]]) -> str:
-    """Return a sheet's page: its name as a heading, then its rows as lines."""
-    lines = list(table_lines(rows))
-    return "\n".join([f"# {one_line(title)}", "", *lines]) if lines else ""
-
-
-def table_lines(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of `sheet_lines` as text."""
-    return (line.text for line in sheet_lines(rows))
-
-
 def sheet_lines(rows: Iterable[Sequence[str]]) -> Iterator[TableLine]:
     """Yield the lines of rows whose file does not state their header.
 
@@ -67,22 +65,60 @@ def sheet_lines(rows: Iterable[Sequence[str]]) -> Iterator[TableLine]:
     names: Sequence[str] = ()
     for block in _blocks(rows):
         sample = list(islice(block, SAMPLE_ROWS))
-        while sample and _filled(sample[0]) == 1:
-            yield TitleLine(next(cell for cell in sample.pop(0) if cell))
-        if not sample:
+        singles = _leading_singles(sample)
+        if singles == len(sample) and singles > _MOST_TITLES:
             # A long column: the rest of the block has no names above it either.
-            yield from (RowLine(render_row(row, names)) for row in block)
+            yield from (RowLine(render_row(row, names)) for row in chain(sample, block))
             continue
-        is_below_groups = False
-        while len(sample) > 1 and _is_wider_header(sample[1], sample[0]):
+        for row in sample[:singles]:
+            yield TitleLine(next(cell for cell in row if cell))
+        del sample[:singles]
+        if not sample:
+            continue
+        header, is_below_groups = _spanned_header(sample), False
+        while not header and len(sample) > 1 and _is_wider_header(sample[1], sample[0]):
             yield TitleLine(render_row(sample.pop(0), ()))
             is_below_groups = True
-        if is_below_groups or has_header(sample) or (not names and len(sample) == 1 and _may_be_names(sample[0])):
+        if header:
+            names = joined_header(header)
+            yield header_line(names)
+        elif is_below_groups or has_header(sample) or (not names and len(sample) == 1 and _may_be_names(sample[0])):
             names = sample.pop(0)
             yield header_line(names)
         elif not _fits(sample[0], names):
             names = ()
         yield from (RowLine(render_row(row, names)) for row in chain(sample, block))
+
+
+def _leading_singles(sample: Sequence[Sequence[str]]) -> int:
+    return next((number for number, row in enumerate(sample) if _filled(row) != 1), len(sample))
+
+
+def _spanned_header(sample: list[Sequence[str]]) -> list[Sequence[str]]:
+    """Remove and return the header rows of a table whose upper ones are merged over groups of columns."""
+    header: list[Sequence[str]] = []
+    while len(sample) > 1 and _groups(sample[0], sample[1]):
+        header.append(sample.pop(0))
+    return [*header, sample.pop(0)] if header else []
+
+
+def _groups(above: Sequence[str], row: Sequence[str]) -> bool:
+    """Return True if cells merged in the row above stand over several names of this row.
+
+    Elsewhere the two rows say the same, because the cell above is merged downwards, or only one of them says a thing.
+    """
+    is_grouped = False
+    for column in range(max(len(above), len(row))):
+        over = above[column] if column < len(above) else ""
+        name = row[column] if column < len(row) else ""
+        if len(name) > MAX_HEADER_CHARACTERS or (looks_like_number(name) and not _YEAR.search(name)):
+            return False
+        neighbours = (*above[column - 1 : column], *above[column + 1 : column + 2])
+        is_in_run = bool(over) and over in neighbours
+        if not is_in_run and over and name and over != name:
+            return False
+        is_grouped |= is_in_run and bool(name) and name != over
+    return is_grouped
 
 
 def _blocks(rows: Iterable[Sequence[str]]) -> Iterator[Iterator[Sequence[str]]]:

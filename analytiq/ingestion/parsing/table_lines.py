@@ -2,13 +2,13 @@
 
 A parser gives rows of cells, each with its empty cells, spans filled. What comes out are titles, the names of the
 columns, and a line for each row that names each of its values (`header: value; header: value`), so that every row is
-understandable and searchable alone; `csv` tells what that gains.
+understandable and searchable alone; `rows` tells what that gains.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from analytiq.ingestion.parsing.csv import render_row
+from analytiq.ingestion.parsing.rows import render_row
 
 
 @dataclass(frozen=True, slots=True)

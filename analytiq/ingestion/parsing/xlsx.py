@@ -2,10 +2,10 @@
 
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 from zipfile import ZipFile, ZipInfo
 
 from openpyxl import load_workbook
@@ -14,10 +14,13 @@ from openpyxl.utils.exceptions import InvalidFileException
 from analytiq.errors import CorruptFileError, LimitExceededError, UnsupportedFormatError
 from analytiq.ingestion.parsing.archive import open_package
 from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
-from analytiq.ingestion.parsing.cell_values import shown_value
-from analytiq.ingestion.parsing.sheet_text import CellBudget, render_sheet
-from analytiq.models.text import ParsedDocument, ParsedPage
+from analytiq.ingestion.parsing.open_xml import relations, stated_title, transitional
+from analytiq.ingestion.parsing.sheet_pages import ChartSheet, SheetPages, WorkSheet
+from analytiq.ingestion.parsing.titles import telling_title
+from analytiq.ingestion.parsing.xml_part import parsed_xml
+from analytiq.models.text import ParsedDocument
 
+_WORKBOOK = "xl/workbook.xml"
 _FORMULA_WITHOUT_VALUE = re.compile(
     rb"<(?:\w+:)?f\b[^<]{0,8192}(?:</(?:\w+:)?f>)?\s*(?:<v\s*/>|<v></v>)?\s*</(?:\w+:)?c>"
 )
@@ -32,55 +35,75 @@ class XlsxParser:
     extensions = (".xlsx", ".xlsm", ".xltx", ".xltm")
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-        """Read the values last computed by Excel; skip hidden sheets, and name them in a warning."""
+        """Read the values last computed by Excel; skip what is hidden, and tell it in a warning."""
         with (
             open_package(path, noun="workbook", also_damaged=(InvalidFileException,)) as archive,
             warnings.catch_warnings(),
         ):
             warnings.simplefilter("ignore")  # openpyxl's, about styles and extensions without text
-            return _read(path, options, report_progress, lacks_values=_lacks_values(archive))
+            if "xl/workbook.bin" in archive.NameToInfo:
+                raise UnsupportedFormatError("Binary workbooks (.xlsb) cannot be read: save the workbook as .xlsx.")
+            # openpyxl opens a path by its ending alone, and the type here was detected by the bytes.
+            with _opened(transitional(path, archive, _workbook_part(archive))) as file, ZipFile(file) as package:
+                return _read(file, package, options, report_progress)
 
 
-def _read(path: Path, options: ParseOptions, report_progress: ReportProgress, *, lacks_values: bool) -> ParsedDocument:
-    # openpyxl opens a path by its ending alone, and the type here was detected by the bytes.
-    with (
-        path.open("rb") as file,
-        closing(load_workbook(file, read_only=True, data_only=True, keep_links=False)) as book,
-    ):
-        sheets = cast("list[Any]", book.worksheets)
-        shown = [sheet for sheet in sheets if sheet.sheet_state == "visible"]
-        hidden = [str(sheet.title) for sheet in sheets if sheet.sheet_state != "visible"]
+def _opened(source: Path | BinaryIO) -> BinaryIO:
+    return source.open("rb") if isinstance(source, Path) else source
+
+
+def _workbook_part(archive: ZipFile) -> str:
+    return next((relation.part for relation in relations(archive, "") if relation.kind == "officeDocument"), _WORKBOOK)
+
+
+def _read(file: BinaryIO, package: ZipFile, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
+    with closing(load_workbook(file, read_only=True, data_only=True, keep_links=False)) as book:
+        sheets = _sheets(package, cast("Any", book))
+        shown = [sheet for sheet in sheets if sheet.state == "visible"]
+        hidden = [sheet.name for sheet in sheets if sheet.state != "visible"]
         if len(shown) > options.max_pages:
             raise LimitExceededError(f"The workbook has {len(shown)} sheets; at most {options.max_pages} are read.")
-        budget = CellBudget()
-        pages: list[ParsedPage] = []
+        pages = SheetPages(package, read_sheets=[sheet.name for sheet in shown])
         for page_number, sheet in enumerate(shown, start=1):
-            pages.append(ParsedPage(page_number, render_sheet(str(sheet.title), _rows(sheet, budget))))
+            pages.add(page_number, sheet)
             report_progress(page_number, len(shown))
-    if not pages:
+    if not shown:
         raise CorruptFileError("The workbook has no visible sheet: unhide one, then upload it again.")
-    return ParsedDocument(tuple(pages), tuple(_warnings(hidden, lacks_values=lacks_values)))
+    said = [*_hidden_sheets(hidden), *pages.warnings()]
+    if _lacks_values(package):
+        said.append(
+            "some formulas have no computed value; open the workbook in a spreadsheet program, save and upload it"
+        )
+    return ParsedDocument(tuple(pages.pages), tuple(said), telling_title(stated_title(package)))
 
 
-def _rows(sheet: Any, budget: CellBudget) -> Iterator[Sequence[str]]:
-    # The declared extent of a sheet may be wrong; without it rows are as long as their cells.
-    sheet.reset_dimensions()
-    for row in sheet.iter_rows():
-        budget.spend(len(row) + 1)
-        yield [shown_value(cell.value, cell.number_format) if cell.value is not None else "" for cell in row]
+def _sheets(package: ZipFile, book: Any) -> list[WorkSheet | ChartSheet]:
+    """Return the sheets in the workbook's order; openpyxl knows no words of a chart that fills a sheet."""
+    readers = {str(sheet._worksheet_path).lstrip("/"): sheet for sheet in book.worksheets}  # noqa: SLF001
+    part = _workbook_part(package)
+    parts = {relation.id: relation for relation in relations(package, part)}
+    found: list[WorkSheet | ChartSheet] = []
+    for sheet in parsed_xml(package.read(part)).iterfind("{*}sheets/{*}sheet"):
+        target = next((parts[value] for value in sheet.attrib.values() if value in parts), None)
+        name, state = sheet.get("name", ""), sheet.get("state", "visible")
+        if target is not None and target.part in readers:
+            found.append(WorkSheet(name, state, target.part, readers.pop(target.part)))
+        elif target is not None and target.kind == "chartsheet":
+            found.append(ChartSheet(name, state, target.part))
+    return [
+        *found,
+        *(WorkSheet(str(reader.title), reader.sheet_state, name, reader) for name, reader in readers.items()),
+    ]
 
 
-def _warnings(hidden: Sequence[str], *, lacks_values: bool) -> Iterator[str]:
-    if hidden:
-        yield f"hidden sheets are not read: {', '.join(map(repr, hidden[:20]))}; unhide the sheets to be searched"
-    if lacks_values:
-        yield "some formulas have no computed value; open the workbook in a spreadsheet program, save and upload it"
+def _hidden_sheets(names: Sequence[str]) -> list[str]:
+    if not names:
+        return []
+    return [f"hidden sheets are not read: {', '.join(map(repr, names[:20]))}; unhide the sheets to be searched"]
 
 
 def _lacks_values(archive: ZipFile) -> bool:
     """Return True if a formula was never computed, as in generated workbooks; it would be silently empty."""
-    if "xl/workbook.bin" in archive.namelist():
-        raise UnsupportedFormatError("Binary workbooks (.xlsb) cannot be read: save the workbook as .xlsx.")
     sheets = [member for member in archive.infolist() if member.filename.startswith("xl/worksheets/")]
     return any(_has_formula_without_value(archive, member) for member in sheets)
 

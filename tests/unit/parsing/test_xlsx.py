@@ -79,7 +79,13 @@ def test_title_above_a_table_is_not_taken_for_the_name_of_its_column(parse: Call
             book.worksheets[0].append(row)
 
     lines = parse(fill).pages[0].text.splitlines()[2:]
-    assert lines == ["Report of the year", "City | People", "City: Ulm; People: 126000", "City: Bonn; People: 336000"]
+    assert lines == [
+        "Report of the year",
+        "",
+        "City | People",
+        "City: Ulm; People: 126000",
+        "City: Bonn; People: 336000",
+    ]
 
 
 def test_names_below_a_row_that_groups_them_are_the_names(parse: Callable[[Fill], ParsedDocument]) -> None:
@@ -131,7 +137,7 @@ def test_cell_at_the_far_end_of_a_sheet_costs_nothing(parse: Callable[[Fill], Pa
         book.worksheets[0]["A1"] = "near"
         book.worksheets[0]["XFD1048576"] = "far"
 
-    assert parse(fill).pages[0].text == "# Sheet\n\nnear\nfar"
+    assert parse(fill).pages[0].text == "# Sheet\n\nnear\n\nfar"
 
 
 def test_rows_that_are_wide_and_many_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
