@@ -24,7 +24,7 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version $(OLDE
 	--no-emit-index-url --no-annotate --no-header --quiet --extra embedded --extra local-model --group build
 
 .PHONY: help setup setup-python setup-dev ocr-data demo test test-coverage test-unit mutate check check-install lint lint-texts lint-types \
-	lint-changed-types lint-ui audit bench eval-retrieval bench-peers lock \
+	lint-changed-types lint-ui audit bench eval-extraction eval-retrieval bench-peers lock \
 	clean ui ui-beside ui-if-possible ui-dev ui-lint ui-check ui-e2e
 
 help: ## Show this list
@@ -184,6 +184,9 @@ audit: setup-dev ui/node_modules/.installed ## Look for known vulnerabilities of
 
 bench: setup-dev ## Run the short version of every benchmark; BENCH_ARGUMENTS are passed on
 	$(BIN)/python -m benchmarks $(BENCH_ARGUMENTS)
+
+eval-extraction: setup-dev ## Phrases, pages, blocks, tables by cell and seconds by kind of file: DIRECTORIES="DIRECTORY …"
+	$(BIN)/python -m benchmarks.extraction $(DIRECTORIES) $(EVALUATION_ARGUMENTS)
 
 eval-retrieval: setup-dev ## nDCG@10 and recall@100 by mode: COLLECTIONS=DIRECTORY, in the layout of BEIR
 	@test -n "$(COLLECTIONS)" || { echo "Name the directory of the collections: make eval-retrieval" \
