@@ -1,4 +1,4 @@
-"""PDF, read by pdfium; pikepdf repairs damaged files first, and image pages go to OCR."""
+"""PDF, read by pdfium and laid out by `pdf_layout`; pikepdf repairs damaged files first, and image pages go to OCR."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pypdfium2 ships without types; its answers are given types where they enter this module.
@@ -6,8 +6,8 @@
 import io
 import re
 import unicodedata
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -22,6 +22,13 @@ from analytiq.ingestion.ocr.base import GreyImage
 from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
 from analytiq.ingestion.parsing.page_images import RENDER_DOTS_PER_INCH, PageImageReader, scale_to_limit
 from analytiq.ingestion.parsing.pdf_characters import join_hyphenated, mend_ligatures, mostly_unmapped
+from analytiq.ingestion.parsing.pdf_layout.document import DocumentLayout
+from analytiq.ingestion.parsing.pdf_layout.fields import has_fields
+from analytiq.ingestion.parsing.pdf_layout.outline import outline_of
+from analytiq.ingestion.parsing.pdf_layout.pages import read_page
+from analytiq.ingestion.parsing.pdf_layout.writing import written
+from analytiq.ingestion.parsing.pdf_layout.xfa import xfa_values
+from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.models.text import ParsedDocument, ParsedPage
 
 POINTS_PER_INCH = 72
@@ -37,7 +44,7 @@ ENCRYPTED_DETAIL = "The PDF opens only with a password: remove its password, the
 
 
 class PdfParser:
-    """Reads page by page, so that memory does not grow with the document."""
+    """Reads page by page, and keeps no more than the words of a group of pages."""
 
     content_types = ("application/pdf",)
     extensions = (".pdf",)
@@ -53,25 +60,69 @@ class PdfParser:
                 )
             if total == 0:
                 raise CorruptFileError("The PDF has no pages that can be read: upload an undamaged copy.")
-            pages: list[ParsedPage] = []
+            layout = DocumentLayout(outline_of(document))
+            pages: dict[int, ParsedPage] = {}
             unreadable: list[int] = []
             for page_number in range(1, total + 1):
                 try:
-                    pages.append(_read_page(document, page_number, reader))
+                    page = _read_page(document, page_number, reader, layout)
+                    if page is not None:
+                        pages[page_number] = page
                 except (pdfium.PdfiumError, UnicodeError):
-                    pages.append(ParsedPage(page_number, ""))
+                    pages[page_number] = ParsedPage(page_number, "")
                     unreadable.append(page_number)
                 report_progress(page_number, total)
             if len(unreadable) == total:
                 raise CorruptFileError("No page of the PDF can be read: upload an undamaged copy.")
-            return ParsedDocument(tuple(pages), (*reader.warnings(), *_warnings_of(unreadable)))
+            laid_out = layout.finish()
+            pages |= {number: written(page) for number, page in laid_out.pages.items()}
+            form, form_warnings = _xfa_page(document, path)
+            if form is not None:
+                pages[total] = _with_form(pages[total], form)
+            warnings = (
+                *reader.warnings(),
+                *_warnings_of(unreadable),
+                *_hidden_warnings(laid_out.hidden),
+                *form_warnings,
+            )
+            return ParsedDocument(tuple(pages[number] for number in sorted(pages)), warnings)
 
 
 def _warnings_of(unreadable: list[int]) -> tuple[str, ...]:
     if not unreadable:
         return ()
-    listed = ", ".join(map(str, unreadable[:20])) + (", …" if len(unreadable) > 20 else "")
-    return (f"{len(unreadable)} damaged page(s) could not be read: {listed}.",)
+    return (f"{len(unreadable)} damaged page(s) could not be read: {_listed(unreadable)}.",)
+
+
+def _hidden_warnings(hidden: Mapping[int, int]) -> tuple[str, ...]:
+    if not hidden:
+        return ()
+    count, pages = sum(hidden.values()), _listed(sorted(hidden))
+    return (f"{count} hidden word(s) (white on white, too small, or off the page) were left out on page(s) {pages}.",)
+
+
+def _listed(pages: Sequence[int]) -> str:
+    return ", ".join(map(str, pages[:20])) + (", …" if len(pages) > 20 else "")
+
+
+def _xfa_page(document: pdfium.PdfDocument, path: Path) -> tuple[ParsedPage | None, tuple[str, ...]]:
+    """Return the values of an XFA form as a page, with a warning."""
+    if document.get_formtype() not in {pdfium_c.FORMTYPE_XFA_FULL, pdfium_c.FORMTYPE_XFA_FOREGROUND}:
+        return None, ()
+    values = xfa_values(path)
+    builder = TextBuilder()
+    for value in values:
+        builder.paragraph(value)
+    found = f"its {len(values)} value(s) follow the last page" if values else "no value was found in it"
+    warning = f"The PDF holds an XFA form, which few viewers show: {found}. Print it to a PDF to have it read as shown."
+    return (builder.page(0) if values else None), (warning,)
+
+
+def _with_form(page: ParsedPage, form: ParsedPage) -> ParsedPage:
+    """Add the values of an XFA form below the last page."""
+    before = f"{page.text}\n\n" if page.text else ""
+    blocks = (*page.blocks, *(block.moved(len(before)) for block in form.blocks))
+    return replace(page, text=before + form.text, blocks=blocks)
 
 
 @contextmanager
@@ -87,7 +138,7 @@ def opened(path: Path) -> Generator[pdfium.PdfDocument]:
 def _open_or_mend(path: Path) -> pdfium.PdfDocument:
     try:
         document = pdfium.PdfDocument(path)
-        if len(document) > 0:
+        if _page_count(document) > 0:
             return document
         document.close()
     except pdfium.PdfiumError as error:
@@ -96,30 +147,58 @@ def _open_or_mend(path: Path) -> pdfium.PdfDocument:
     return _mended(path)
 
 
+def _page_count(document: pdfium.PdfDocument) -> int:
+    """Return the number of pages, with the values of form fields loaded: that must come before any page."""
+    with suppress(pdfium.PdfiumError):
+        document.init_forms()
+    return len(document)
+
+
 def _mended(path: Path) -> pdfium.PdfDocument:
     # pdfium opened 1 of 29 truncated files, pikepdf (qpdf) 26: it rebuilds the table of objects.
     try:
         repaired = io.BytesIO()
         with pikepdf.open(path, suppress_warnings=True) as source:
             source.save(repaired)
-        return pdfium.PdfDocument(repaired.getvalue())
+        document = pdfium.PdfDocument(repaired.getvalue())
+        _page_count(document)
+        return document
     except pikepdf.PasswordError as error:
         raise EncryptedFileError(ENCRYPTED_DETAIL) from error
     except (pikepdf.PdfError, pdfium.PdfiumError, ValueError) as error:
         raise CorruptFileError(f"The PDF is damaged beyond repair ({error}): upload an undamaged copy.") from error
 
 
-def _read_page(document: pdfium.PdfDocument, page_number: int, reader: PageImageReader) -> ParsedPage:
+def _read_page(
+    document: pdfium.PdfDocument, page_number: int, reader: PageImageReader, layout: DocumentLayout
+) -> ParsedPage | None:
+    """Read a page; give it to the layout and return None, unless it is a scan or cannot be laid out."""
     with closing(document[page_number - 1]) as page, closing(page.get_textpage()) as text_page:
         raw = text_page.get_text_range()
-        text = join_hyphenated(mend_ligatures(text_page, raw))
-        # Compatibility forms (ligatures, presentation forms, full width) never match typed text.
-        text = unicodedata.normalize("NFKC", text)
         if mostly_unmapped(text_page, raw):
             return _read_scan(page, page_number, reader)
-        if len(_BLANKS.sub("", text)) < FEW_CHARACTERS and _has_image(page):
-            return _with_stamp(_read_scan(page, page_number, reader), text)
-        return ParsedPage(page_number, text)
+        is_nearly_empty = len(_BLANKS.sub("", join_hyphenated(raw))) < FEW_CHARACTERS
+        if is_nearly_empty and not has_fields(page) and _has_image(page):
+            return _with_stamp(_read_scan(page, page_number, reader), _plain_text(text_page, raw))
+        raw_page = read_page(page, text_page, page_number)
+        if raw_page is None:
+            return _plain_page(page_number, _plain_text(text_page, raw))
+        layout.add(raw_page)
+        return None
+
+
+def _plain_text(text_page: pdfium.PdfTextPage, raw: str) -> str:
+    """Return a page's text in pdfium's own order."""
+    text = join_hyphenated(mend_ligatures(text_page, raw))
+    # Compatibility forms (ligatures, presentation forms, full width) never match typed text.
+    return unicodedata.normalize("NFKC", text)
+
+
+def _plain_page(page_number: int, text: str) -> ParsedPage:
+    """Return a page that is not laid out."""
+    builder = TextBuilder()
+    builder.paragraph(text)
+    return builder.page(page_number)
 
 
 def _with_stamp(scan: ParsedPage, stamp: str) -> ParsedPage:

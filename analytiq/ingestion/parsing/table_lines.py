@@ -20,7 +20,10 @@ class TitleLine:
 
 @dataclass(frozen=True, slots=True)
 class HeaderLine:
-    """The names of the columns, "" for a column without one, and the line that shows them."""
+    """The names of the columns, "" for a column without one, and the line that shows them.
+
+    An empty line shows none: the names were shown above the table's first part, on another page.
+    """
 
     text: str
     names: tuple[str, ...]

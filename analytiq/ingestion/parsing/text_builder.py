@@ -86,8 +86,9 @@ class TextBuilder:
                 case HeaderLine(text, names):
                     close()
                     header = names
-                    is_open, start = True, self._open_table()
-                    self._write(sanitize_text(text))
+                    if text:
+                        is_open, start = True, self._open_table()
+                        self._write(sanitize_text(text))
                 case RowLine(text):
                     if not is_open:
                         is_open, start = True, self._open_table()

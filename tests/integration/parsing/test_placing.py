@@ -82,7 +82,7 @@ def squeezed(text: str) -> str:
 def test_passage_of_three_lines_in_a_column_has_a_box_for_each_line() -> None:
     path = SAMPLES / "pdf" / "multi-column-2p.pdf"
     passage = (
-        "Open-domain question answering relies on efficient passage retrieval to select candidate\n"
+        "Open-domain question answering relies on efficient passage retrieval to select candidate "
         "contexts, where traditional sparse vector space"
     )
     boxes = boxes_on(path, 1, passage)

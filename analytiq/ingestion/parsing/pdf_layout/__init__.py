@@ -1,0 +1,1 @@
+"""The structure of PDF pages, from the positions of pdfium's characters and paths."""

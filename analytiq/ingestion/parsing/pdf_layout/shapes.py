@@ -1,0 +1,116 @@
+"""Tests of a band's shape: prose in columns, aligned columns of a table, or a list."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import mean, median
+
+from analytiq.ingestion.parsing.pdf_layout.model import Chunk, Interval, Row, size_of
+from analytiq.ingestion.parsing.pdf_layout.rows import NUMERIC
+
+BULLETS = "•‣◦▪▫●○■□–·∙▸►➢➤✓✔\uf0b7\uf0a7\uf0d8"
+BULLET = re.compile(rf"^[{BULLETS}*\-—]$|^[•‣◦▪●○∙\uf0b7]")
+ITEM_NUMBER = re.compile(r"^\(?([0-9]{1,2}|[a-z]|[ivx]{1,4})[.)]$")
+SECTION_NUMBER = re.compile(r"^\d+(\.\d+)*\.?$")
+ALIGNED = 2.5
+"""Largest distance of aligned edges, in points."""
+WIDE_GUTTER = 1.2
+VERY_WIDE_GUTTER = 2.0
+FEW_ROWS = 4
+
+
+def split_columns(rows: Sequence[Row], gutters: Sequence[Interval]) -> list[list[Row]]:
+    """Return the rows of each column between the gutters."""
+    cuts = [(left + right) / 2 for left, right in gutters]
+    columns: list[list[Row]] = [[] for _ in range(len(cuts) + 1)]
+    for row in rows:
+        parts: defaultdict[int, list[Chunk]] = defaultdict(list)
+        for chunk in row:
+            parts[bisect_left(cuts, (chunk.x0 + chunk.x1) / 2)].append(chunk)
+        for column, chunks in parts.items():
+            columns[column].append(chunks)
+    return columns
+
+
+def is_prose(rows: Sequence[Row], gutters: Sequence[Interval]) -> bool:
+    """Return True if at least two columns are filled with running words."""
+    prose = sum(_is_running(column) for column in split_columns(rows, gutters))
+    return prose >= 2 or prose >= len(gutters) + 1
+
+
+def _is_running(column: Sequence[Row]) -> bool:
+    if len(column) < 2:
+        return False
+    width = max(max(c.x1 for row in column for c in row) - min(c.x0 for row in column for c in row), 1)
+    words = [sum(len(chunk.words) for chunk in row) for row in column]
+    filled = [sum(chunk.x1 - chunk.x0 for chunk in row) / width for row in column]
+    full = sum(count >= 4 and share > 0.7 for count, share in zip(words, filled, strict=True))
+    return (mean(words) >= 3.6 and median(filled) > 0.6) or full >= max(4, 0.4 * len(words))
+
+
+def is_aligned(rows: Sequence[Row], gutters: Sequence[Interval]) -> bool:
+    """Return True if gutters have aligned edges, which the wide blanks of justified text lack."""
+    columns = split_columns(rows, gutters)
+    size = median(size_of(row) for row in rows)
+    aligned = sum(
+        _has_aligned_edge(columns[index], columns[index + 1], (right - left) / size, len(rows))
+        for index, (left, right) in enumerate(gutters)
+    )
+    return aligned >= max(1, round(0.75 * len(gutters)))
+
+
+def _has_aligned_edge(left: Sequence[Row], right: Sequence[Row], gutter: float, rows: int) -> bool:
+    if not left or not right:
+        return False
+    least = 0.99 if rows < FEW_ROWS else 0.6
+    starts, ends = _edges(right)
+    left_starts, left_ends = _edges(left)
+    inner_edge = max(_share(starts), _share(left_ends)) >= least
+    if inner_edge and (gutter >= WIDE_GUTTER or rows >= FEW_ROWS):
+        return True
+    middle = max(_share(_middles(starts, ends)), _share(_middles(left_starts, left_ends))) >= least
+    if middle and gutter >= WIDE_GUTTER:
+        return True
+    numbers = sum(NUMERIC.match(row[0].text) is not None for row in right) / len(right)
+    ends_align = _share(ends) >= least
+    if ends_align and (numbers >= 0.5 or gutter >= VERY_WIDE_GUTTER):
+        return True
+    return rows >= FEW_ROWS and ends_align and _share(left_starts) >= least and gutter >= VERY_WIDE_GUTTER
+
+
+def _edges(column: Sequence[Row]) -> tuple[list[float], list[float]]:
+    return [row[0].x0 for row in column], [row[-1].x1 for row in column]
+
+
+def _middles(starts: Sequence[float], ends: Sequence[float]) -> list[float]:
+    return [(start + end) / 2 for start, end in zip(starts, ends, strict=True)]
+
+
+def _share(values: Sequence[float]) -> float:
+    """Return the largest share of values near one of them."""
+    ordered = sorted(values)
+    most = max(
+        (bisect_right(ordered, value + ALIGNED) - bisect_left(ordered, value - ALIGNED) for value in ordered), default=0
+    )
+    return most / max(len(ordered), 1)
+
+
+def is_list(rows: Sequence[Row], gutters: Sequence[Interval]) -> bool:
+    """Return True if the first column has only bullets or numbers of items."""
+    firsts = [row[0].text for row in rows if len(row) > 1]
+    if len(gutters) > 1 or not firsts:
+        return False
+    if len(firsts) >= 2 and all(first.isdecimal() for first in firsts):
+        counted = all(int(after) - int(before) == 1 for before, after in pairwise(firsts))
+        words = mean(sum(len(chunk.words) for chunk in row[1:]) for row in rows if len(row) > 1)
+        if counted and words >= 3.5:
+            return True
+    return all(_is_item_mark(first, few=len(rows) < 3) for first in firsts)
+
+
+def _is_item_mark(text: str, *, few: bool) -> bool:
+    if BULLET.match(text) or ITEM_NUMBER.match(text):
+        return True
+    return few and len(text) < 6 and SECTION_NUMBER.match(text) is not None

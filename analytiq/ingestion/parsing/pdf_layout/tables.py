@@ -1,0 +1,159 @@
+"""Header rows of tables, and tables that go on over pages."""
+
+import re
+from collections.abc import Sequence
+
+from analytiq.ingestion.parsing.pdf_layout.model import Chunk, GridTable, Row, Word, words_of
+from analytiq.ingestion.parsing.rows import has_header, looks_like_number
+from analytiq.ingestion.parsing.table_lines import joined_header
+
+_DIGITS = re.compile(r"\d+")
+SAMPLE = 50
+MOST_HEADER_ROWS = 4
+SAME_COLUMN = 25.0
+"""Largest distance, in points, of a column's edge from the one on the page before."""
+MOST_ADOPTED = 2
+"""Most rows at the top of a page that are too few for a table, and go on with the one before."""
+
+
+def settle_header(table: GridTable, before: GridTable | None) -> None:
+    """Find the header of a table, which may be on the page before."""
+    if before is not None and before.names and _width(before) == _width(table):
+        repeated = _repeated_rows(table, before)
+        if repeated:
+            table.header_rows, table.names = repeated, before.names
+            return
+        if _is_continued(table, before):
+            table.names = before.names
+            _blank_repeats(table)
+            return
+    table.header_rows = header_rows_of(table)
+    _blank_repeats(table)
+    if table.header_rows:
+        titles = [row for row in table.rows[: table.header_rows] if not _is_title(row)]
+        table.names = joined_header(titles)
+
+
+def _width(table: GridTable) -> int:
+    return len(table.rows[0])
+
+
+def _repeated_rows(table: GridTable, before: GridTable) -> int:
+    """Count the leading rows that repeat the header of the table before."""
+    count = before.header_rows
+    if count and table.rows[:count] == before.rows[:count]:
+        return count
+    for count in range(1, min(MOST_HEADER_ROWS, len(table.rows)) + 1):
+        if joined_header(table.rows[:count]) == before.names:
+            return count
+    return 0
+
+
+def _is_continued(table: GridTable, before: GridTable) -> bool:
+    """Return True if the columns stand where those of the table before did, below no header of their own."""
+    if table.bold[0] and not all(table.bold) and table.rows[0] != before.rows[0]:
+        return False
+    if len(table.columns) != len(before.columns):
+        return False
+    near = zip(table.columns, before.columns, strict=True)
+    return all(abs(one - other) < SAME_COLUMN for one, other in near)
+
+
+def header_rows_of(table: GridTable) -> int:
+    """Return the number of rows above the body of a table."""
+    rows = table.rows
+    if len(rows) < 2 or len(rows[0]) < 2:
+        return 0
+    titles = 0
+    while titles < len(rows) - 2 and _is_title(rows[titles]):
+        titles += 1
+    below = _rows_below_titles(table, titles)
+    return titles + below if below else 0
+
+
+def _rows_below_titles(table: GridTable, first: int) -> int:
+    rows, across = table.rows[first:], table.across[first:]
+    if across and across[0] and len(rows) > 2:
+        spanning = next((index for index, columns in enumerate(across) if not columns), 0)
+        if 0 < spanning < MOST_HEADER_ROWS and spanning + 1 < len(rows) and _has_words(rows[spanning]):
+            return spanning + 1
+    bold = _leading_bold(table.bold[first:])
+    if bold:
+        return bold
+    if _is_group_row(rows):
+        return 2
+    if not has_header(rows[:SAMPLE]) or _is_like_body(rows):
+        return 0
+    if len(rows[0]) > 2:
+        return 1
+    return int(_is_mostly_numbers([row[-1] for row in rows[1:SAMPLE]]))
+
+
+def _is_like_body(rows: Sequence[Sequence[str]]) -> bool:
+    """Return True if the first row has digits where those below have them: `A-1` above `A-2`."""
+    first = [_DIGITS.sub("#", cell) for cell in rows[0]]
+    filled = [column for column, cell in enumerate(first) if cell]
+    alike = sum(
+        "#" in first[column] and all(_DIGITS.sub("#", row[column]) == first[column] for row in rows[1:SAMPLE])
+        for column in filled
+    )
+    return alike >= 0.5 * len(filled)
+
+
+def _leading_bold(bold: Sequence[bool]) -> int:
+    """Count the bold rows at the top, if the others are not bold."""
+    count = next((index for index, is_bold in enumerate(bold) if not is_bold), 0)
+    rest = bold[count:]
+    return count if 0 < count <= MOST_HEADER_ROWS and count < len(bold) and sum(rest) < 0.5 * len(rest) else 0
+
+
+def _is_group_row(rows: Sequence[Sequence[str]]) -> bool:
+    """Return True if the first row groups the columns that the second one names: `2024` above `Sales`, `Cost`."""
+    if len(rows) < 3 or len(rows[0]) < 3:
+        return False
+    groups = [cell for cell in rows[0] if cell]
+    names = [cell for cell in rows[1] if cell]
+    return (
+        2 <= len(groups) < len(names)
+        and len(names) >= len(rows[1]) - 1
+        and _has_words(rows[1])
+        and any(looks_like_number(cell) for cell in rows[2])
+        and not any(len(cell) > 40 for cell in groups)
+    )
+
+
+def _has_words(row: Sequence[str]) -> bool:
+    return not any(looks_like_number(cell) for cell in row if cell)
+
+
+def _is_title(row: Sequence[str]) -> bool:
+    return len(row) > 2 and len({cell for cell in row if cell}) == 1 and (row[0] != "")
+
+
+def _is_mostly_numbers(cells: Sequence[str]) -> bool:
+    filled = [cell for cell in cells if cell]
+    return bool(filled) and sum(looks_like_number(cell) for cell in filled) >= 0.6 * len(filled)
+
+
+def _blank_repeats(table: GridTable) -> None:
+    """Keep a cell across columns in its first column alone, in rows below the header."""
+    for row, columns in zip(table.rows[table.header_rows :], table.across[table.header_rows :], strict=False):
+        for column in columns:
+            row[column] = ""
+
+
+def adopted(row: Row, table: GridTable) -> GridTable | None:
+    """Return a row too short for a table of its own as a part of the table on the page before."""
+    if len(row) < 2 or not table.gutters:
+        return None
+    cuts = [(left + right) / 2 for left, right in table.gutters]
+    cells: list[list[Chunk]] = [[] for _ in range(len(cuts) + 1)]
+    for chunk in row:
+        if any(chunk.x0 < cut < chunk.x1 for cut in cuts):
+            return None
+        cells[sum(cut < chunk.x0 for cut in cuts)].append(chunk)
+    words: list[Word] = words_of(row)
+    texts = [" ".join(chunk.text for chunk in cell) for cell in cells]
+    if sum(1 for text in texts if text) < 2:
+        return None
+    return GridTable([texts], list(table.columns), words, [False], names=table.names, gutters=table.gutters)
