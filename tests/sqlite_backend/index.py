@@ -152,7 +152,12 @@ def _terms_of(text: str) -> str:
 def _terms_asked(question: str) -> list[str]:
     asked = asked_terms(question, ())
     words = [stem for word in (*asked.words, *asked.joined) for stem in (*word.stems, word.exact or "")]
-    terms = [*words, *(code.whole for code in asked.codes), *asked.characters, *asked.stopped]
+    terms = [
+        *words,
+        *(term for code in asked.codes for term in (*code.spellings, *code.numbers)),
+        *asked.characters,
+        *asked.stopped,
+    ]
     return _encoded(list(dict.fromkeys(filter(None, terms)))[:MOST_TERMS])
 
 

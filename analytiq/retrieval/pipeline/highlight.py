@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from analytiq.retrieval.terms.analysis import asked_terms, stems_of
+from analytiq.retrieval.terms.analysis import asked_terms, stems_of, values_in
 from analytiq.retrieval.terms.codes import CHAIN, wholes_of
 from analytiq.retrieval.terms.folding import folded, normalised
 from analytiq.retrieval.terms.languages import ENGLISH, language_of
@@ -14,6 +14,7 @@ MAX_HIGHLIGHTS = 100
 
 Span = tuple[int, int]
 _PIECE = re.compile(r"\S+")
+_DIGIT = re.compile(r"\d")
 
 
 class Highlighter:
@@ -64,7 +65,10 @@ class _Sought:
         asked = asked_terms(question, (language,))
         words = [*asked.words, *asked.joined]
         stems = frozenset(stem for word in words for stem in word.stems)
-        exact = {word.exact for word in words if word.exact} | {code.whole for code in asked.codes}
+        stems |= {number for code in asked.codes for number in code.numbers}
+        exact = {word.exact for word in words if word.exact} | {
+            spelling for code in asked.codes for spelling in code.spellings
+        }
         has_pairs = any(UNSPACED_RUN.match(stem) for stem in stems)
         return cls(
             language=language,
@@ -72,6 +76,11 @@ class _Sought:
             exact=frozenset(exact if words or asked.codes else asked.stopped),
             characters=frozenset(() if has_pairs else asked.characters),
         )
+
+    @property
+    def has_number(self) -> bool:
+        """Return True if any term contains a digit."""
+        return any(_DIGIT.search(term) for term in (*self.exact, *self.stems))
 
     def has(self, written: str) -> bool:
         """Return True if a word of a passage is sought; one sign may hold several words: `¼`."""
@@ -90,7 +99,7 @@ class _Sought:
 
 def _spans(sought: _Sought, passage: str) -> Iterator[Span]:
     """Return the spans in order of their starts; they may touch and overlap."""
-    codes = dict(_codes(sought, passage)) if sought.exact else {}
+    codes = dict(sorted((*_codes(sought, passage), *_values(sought, passage)))) if sought.exact or sought.stems else {}
     code_end = 0
     for match in WORD.finditer(passage):
         start, end = match.span()
@@ -115,6 +124,15 @@ def _codes(sought: _Sought, passage: str) -> Iterator[Span]:
             for match in CHAIN.finditer(passage, *piece.span()):
                 if sought.has_whole(match.group()):
                     yield match.span()
+
+
+def _values(sought: _Sought, passage: str) -> Iterator[Span]:
+    """Return the numbers, amounts and dates, from their first word on, that are the question's in any notation."""
+    if sought.has_number:
+        for value in values_in(passage, words_in(normalised(passage))):
+            if not sought.exact.isdisjoint(value.terms) or not sought.stems.isdisjoint(value.words):
+                word = WORD.search(passage, value.start, value.end)
+                yield (word.start() if word else value.start), value.end
 
 
 def _in_run(sought: _Sought, match: re.Match[str]) -> Iterator[Span]:

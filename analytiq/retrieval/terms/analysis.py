@@ -4,22 +4,25 @@
   written without spaces (Chinese, Japanese, Thai and others; Korean, whose endings are many) are taken in pairs.
 - `exact`: terms matched literally: whole codes (`INV-2024/00123`, `AX-42-B`, `jo@example.org`, an IBAN) and hyphenated
   compounds, whose parts are words as well; and stop words, for questions that contain nothing else.
+  Numbers, amounts and dates are exact terms in one notation as well: `1,234.50` is `1234.5` (see `values`, `dates`).
 - `characters`: the single characters of text without spaces, which weigh less than pairs.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 
 import tantivy
 
 from analytiq.retrieval.terms.codes import joined_words, parts_of_single, single_codes
+from analytiq.retrieval.terms.dates import dates_in
 from analytiq.retrieval.terms.folding import folded, normalised
 from analytiq.retrieval.terms.languages import ENGLISH, STOP_WORDS, language_of
 from analytiq.retrieval.terms.scripts import UNSPACED_RUN, language_of_script, pairs, words_in
+from analytiq.retrieval.terms.values import Value, amounts_in
 
-RELEASE = 2
+RELEASE = 3
 """Raised when the terms of a text change; indexes of an older release are rebuilt."""
 LONGEST_WORD = 64
 """Most characters of a word: anything longer is encoded data."""
@@ -56,10 +59,23 @@ class AskedWord:
 
 @dataclass(frozen=True, slots=True)
 class AskedCode:
-    """A code of a question, whole, and the stems of its parts."""
+    """A code or value of a question, whole, and the stems of its parts.
+
+    `others`: the same value in another notation, or other readings of it, which are as good. `is_amount`: it is a
+    number with its unit, written apart or with a sign, and the number counts as a word as well. `numbers`: the value
+    without signs, which is a word of chunks.
+    """
 
     whole: str
     parts: tuple[str, ...]
+    others: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    is_amount: bool = False
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """The exact terms of a chunk that match; `numbers` match its words."""
+        return (self.whole, *self.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +97,16 @@ def chunk_terms(text: str, *, language: str | None = None) -> ChunkTerms:
     own = language_of(words) or language
     stems = _stems(own or ENGLISH)
     terms = [stems[word] for word in words]
-    wholes = [*joined_words(plain), *single_codes(plain, words)]
     stopped = [folded(word) for word, term in zip(words, terms, strict=True) if not term]
+    wholes = [*joined_words(plain), *single_codes(plain, words)]
+    codes = [whole.term for whole in wholes]
+    written = set(codes)
+    for value in values_in(plain, words):
+        terms += (*value.words, *value.broader_words)
+        codes += [term for term in (*value.terms, *value.broader) if term not in written]
     return ChunkTerms(
         words=" ".join(filter(None, terms)),
-        codes=tuple(whole.term for whole in wholes),
+        codes=tuple(codes),
         stopped=tuple(word for word in stopped if len(word) > 1 or word not in characters),
         characters=characters,
         language=own,
@@ -122,6 +143,11 @@ def asked_terms(question: str, languages: Sequence[str]) -> Asked:
     )
 
 
+def values_in(text: str, words: Collection[str]) -> list[Value]:
+    """Find the numbers, amounts and dates of a text; `words` are its normalised words."""
+    return [*amounts_in(text), *dates_in(text, words)]
+
+
 def stems_of(word: str, language: str) -> list[str]:
     """Return the terms of a normalised word; none for a stop word."""
     return _stems(language)[word].split()
@@ -146,7 +172,26 @@ def _asked_wholes(plain: str, languages: Sequence[str]) -> tuple[list[AskedCode]
     for whole in single_codes(plain, words_in(plain)):
         parts = _stems_of_all(parts_of_single(whole.term), languages)
         codes.setdefault(whole.term, AskedCode(whole.term, parts))
+    for value in values_in(plain, words_in(plain)):
+        if value.terms or value.words:
+            code = _asked_value(value, codes, languages)
+            codes[code.whole] = code
     return list(codes.values()), list(joined.values())
+
+
+def _asked_value(value: Value, codes: dict[str, AskedCode], languages: Sequence[str]) -> AskedCode:
+    """Return a value as a code; the code that is written there has its other notations added."""
+    wholes = [whole.term for whole in joined_words(value.written)]
+    known = next((codes[term] for term in (*wholes[:1], *value.terms) if term in codes), None)
+    terms = value.terms or (value.written.replace(" ", ""),)
+    written = known or AskedCode(terms[0], _stems_of_all(words_in(value.written), languages), is_amount=value.is_amount)
+    others = dict.fromkeys((*written.others, *terms))
+    return replace(
+        written,
+        others=tuple(term for term in others if term != written.whole),
+        numbers=value.words or written.numbers,
+        is_amount=written.is_amount or value.is_amount,
+    )
 
 
 def _stems_of_all(words: Iterable[str], languages: Sequence[str]) -> tuple[str, ...]:

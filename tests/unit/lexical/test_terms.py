@@ -204,3 +204,67 @@ def test_word_is_found_however_it_is_typed(written: str, typed: str) -> None:
 def test_a_very_long_run_before_a_sign_is_read_in_one_go(run: str) -> None:
     codes = [whole.term for whole in joined_words(f"{run * 300_000}, and ax-42")]
     assert codes[-1] == joined_words("ax-42")[0].term
+
+
+NOTATIONS = [
+    ("1234.5", "1,234.50", "1 234,50", "1.234,50", "1'234.50", "1\u202f234,5"),
+    ("1234567", "1,234,567", "1.234.567", "1 234 567", "12,34,567"),
+    ("0.5 l", "0,50 l", "0.5L", ".5 liters"),
+    ("2024-03-05", "March 5, 2024", "5 March 2024", "05.03.2024", "3/5/2024", "5/3/2024", "5. März 2024", "5.3.24"),
+    ("2024-03-05T10:00:00Z", "Mar 5th 2024", "05-Mar-2024", "5 de marzo de 2024", "2024年3月5日", "2024/3/5"),
+    ("230V", "230 V", "230 volts", "230\u00a0V"),
+    ("10%", "10 %", "10 percent", "10 Prozent"),
+    ("25 °C", "25°C", "25 degrees Celsius", "25 ℃"),
+    ("€1,500", "1.500 EUR", "1 500 euros", "1500 €"),
+    ("100 km/h", "100km/h", "100 kph"),
+]
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [(one, other) for notations in NOTATIONS for one in notations for other in notations],
+)
+def test_value_is_found_in_every_notation(written: str, asked: str) -> None:
+    chunk, question = chunk_terms(written), asked_terms(asked, ())
+    by_code = any(not {*chunk.codes}.isdisjoint(code.spellings) for code in question.codes)
+    words = {stem for word in question.words for stem in word.stems if len(stem) > 3}
+    numbers = words.union(*(code.numbers for code in question.codes))
+    assert by_code or not numbers.isdisjoint(chunk.words.split())
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("1,234.5", "12345"),
+        ("1.5", "15"),
+        ("2024-03-05", "2024-03-06"),
+        ("13/5/2024", "5 December 2024"),
+        ("230 V", "230 W"),
+        ("1,234.56", "1234.57"),
+        ("10 %", "10 kg"),
+        ("1.2.3", "1.23"),
+        ("the 3,4-biphosphate", "3.4"),
+        ("05.03.2024", "May 3, 2024"),
+    ],
+)
+def test_other_values_are_other_terms(written: str, asked: str) -> None:
+    chunk, question = chunk_terms(written), asked_terms(asked, ())
+    assert all({*chunk.codes}.isdisjoint(code.spellings) for code in question.codes)
+
+
+def test_month_finds_its_days() -> None:
+    (code,) = asked_terms("March 2024", ()).codes
+    assert code.whole in chunk_terms("Due on 05.03.2024").codes
+    (code,) = asked_terms("March 5, 2024", ()).codes
+    assert "2024-03" not in code.spellings
+
+
+def test_plain_words_and_numbers_have_no_further_terms() -> None:
+    text = f"{ENGLISH} 42 and 2024, may it be 7 (see 12)."
+    assert chunk_terms(text).codes == ()
+    assert asked_terms(text, ()).codes == ()
+
+
+@pytest.mark.parametrize("piece", ["1 234 ", "1,23", "1.234", "5 march ", "$ ", "12/", "1", "3 5 may 1 ", "1,234,"])
+def test_numbers_without_end_are_read_in_one_go(piece: str) -> None:
+    chunk_terms(piece * (300_000 // len(piece)))

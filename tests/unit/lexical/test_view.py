@@ -212,3 +212,33 @@ def test_nothing_is_found_where_there_is_nothing() -> None:
 
 def test_view_knows_how_many_chunks_it_has() -> None:
     assert LIBRARY.chunk_count == len(PLACES)
+
+
+VALUES = view_of(
+    {
+        "price": "The pump costs 1,234.50 EUR",
+        "other price": "The pump costs 1,234.60 EUR",
+        "date": "The pump was bought on March 5, 2024",
+        "other date": "The pump was bought on March 6, 2024",
+        "power": "The pump runs at 230V",
+        "other power": "The pump runs at 230W",
+        "count": "The pump was sold 12,345 times",
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("1234.5", "price"),
+        ("1.234,50 €", "price"),
+        ("pump bought on 2024-03-05", "date"),
+        ("pump bought on 3/5/2024", "date"),
+        ("pump of 230 volts", "power"),
+        ("pump 230 W", "other power"),
+        ("12345", "count"),
+        ("12.345", "count"),
+    ],
+)
+def test_value_is_found_first_in_another_notation(question: str, first: str) -> None:
+    assert found(VALUES, question)[0] == first

@@ -25,6 +25,9 @@ WIDE_DOCUMENTS = 500
 """A filter of more documents is first tried on the best chunks of all: tantivy takes 2 to 4 µs for each document."""
 CHARACTER_BOOST = 0.3
 """Weight beside pairs: nDCG@10 of XQuAD-zh 0.968, without characters 0.964, with the weight of pairs 0.967."""
+AMOUNT_WEIGHT = 0.5
+"""Weight of an amount such as `10 %` beside its number, which counts as a word; nDCG@10 of SciFact is the same from 0
+to 0.5, and 0.0037 less with the weight of a code."""
 SATURATED = 2.2
 """Upper bound of the factor on a term's weight, in BM25 with k1 = 1.2."""
 
@@ -130,11 +133,18 @@ class View:
 
     def _code(self, code: AskedCode) -> tantivy.Query | None:
         """Score a whole code above all its parts together: a chunk with the code ranks above one with the parts."""
-        if not self.searcher.doc_freq(EXACT, code.whole):
-            return None
-        of_parts = sum(self._rarity(WORDS, part) for part in code.parts)
-        worth = SATURATED * max(of_parts, self._rarity(EXACT, code.whole))
-        return tantivy.Query.const_score_query(self._term(EXACT, code.whole), worth)
+        ways = [*((EXACT, term) for term in code.spellings), *((WORDS, number) for number in code.numbers)]
+        queries = [
+            tantivy.Query.const_score_query(self._term(name, term), self._worth(code, self._rarity(name, term)))
+            for name, term in ways
+            if self.searcher.doc_freq(name, term)
+        ]
+        return tantivy.Query.disjunction_max_query(queries) if len(queries) > 1 else next(iter(queries), None)
+
+    def _worth(self, code: AskedCode, rarity: float) -> float:
+        if code.is_amount:
+            return AMOUNT_WEIGHT * rarity
+        return SATURATED * max(rarity, sum(self._rarity(WORDS, part) for part in code.parts))
 
     def _character(self, character: str) -> tantivy.Query:
         return tantivy.Query.boost_query(self._term(CHARACTERS, character), CHARACTER_BOOST)
