@@ -18,7 +18,9 @@ from analytiq.ingestion.chunking.registry import create_chunker, known_chunkers
 from analytiq.models.chunk import Chunk
 from analytiq.models.text import unstructured
 
-CHUNKERS = ("recursive", "sdpm", "semantic", "sentence", "token", "word")
+CHUNKERS = (
+    "auto", "code", "page", "qa", "recursive", "row", "sdpm", "section", "semantic", "sentence", "token", "word",
+)  # fmt: skip
 SIZES = ((4, 0), (5, 4), (16, 6), (64, 0), (64, 63), (512, 128))
 
 

@@ -24,7 +24,13 @@ ENTRY_POINT_GROUP = "analytiq.chunkers"
 
 # Chonkie takes 0.9 s to import (it brings OpenAI's client): modules are imported on first use.
 _BY_TEXT = {
+    "auto": "analytiq.ingestion.chunking.auto_chunker",
+    "code": "analytiq.ingestion.chunking.code_chunker",
+    "page": "analytiq.ingestion.chunking.page_chunker",
+    "qa": "analytiq.ingestion.chunking.qa_chunker",
     "recursive": "analytiq.ingestion.chunking.recursive_chunker",
+    "row": "analytiq.ingestion.chunking.row_chunker",
+    "section": "analytiq.ingestion.chunking.section_chunker",
     "sentence": "analytiq.ingestion.chunking.sentence_chunker",
     "token": "analytiq.ingestion.chunking.token_chunker",
     "word": "analytiq.ingestion.chunking.word_chunker",

@@ -25,7 +25,20 @@ def fields(error: InvalidInputError) -> set[str]:
 
 
 def test_names_of_the_design_are_known() -> None:
-    assert {"token", "word", "sentence", "recursive", "semantic", "sdpm"} <= set(known_chunkers())
+    assert {
+        "token",
+        "word",
+        "sentence",
+        "recursive",
+        "semantic",
+        "sdpm",
+        "section",
+        "row",
+        "code",
+        "page",
+        "qa",
+        "auto",
+    } <= set(known_chunkers())
     assert DEFAULT_CHUNKER in known_chunkers()
 
 

@@ -21,7 +21,13 @@ import { forecastQuery, problemOf } from "./queries";
 const SETTLE_MILLISECONDS = 400;
 
 const CHUNKERS = [
+  { type: "auto", label: "Automatic: sections, table rows and functions" },
   { type: "recursive", label: "Recursive: by paragraph, then sentence, then word" },
+  { type: "section", label: "Sections: by heading" },
+  { type: "row", label: "Table rows" },
+  { type: "code", label: "Code: functions and classes" },
+  { type: "page", label: "Pages, slides and sheets" },
+  { type: "qa", label: "Questions with their answers" },
   { type: "sentence", label: "Sentences" },
   { type: "token", label: "Tokens: pieces of equal length" },
   { type: "word", label: "Words" },

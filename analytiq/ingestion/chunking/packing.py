@@ -1,0 +1,105 @@
+"""Pieces packed into the ranges of chunks."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from analytiq.inference.tokens import count_tokens
+from analytiq.ingestion.chunking.pieces import Cut, Piece
+from analytiq.ingestion.chunking.sizes import Sizes
+from analytiq.ingestion.chunking.spans import Span, fitted, trimmed
+
+_ENDS = (re.compile(r"\n\s*"), re.compile(r"[.!?؟।]\s+|[。！？]"), re.compile(r"\s+"))
+
+
+@dataclass(frozen=True, slots=True)
+class PackedSpan:
+    """A span; `overlaps`: it may share text with the one before; `is_whole`: it is a chunk however small."""
+
+    span: Span
+    overlaps: bool = False
+    is_whole: bool = False
+
+
+def packed(text: str, pieces: Iterable[Piece], sizes: Sizes) -> Iterator[PackedSpan]:
+    """Fill chunks with pieces, and end one early before a definition or a table."""
+    runs: list[list[Piece]] = []
+    size = 0
+    for piece in pieces:
+        limit = sizes.own if runs and len(runs) > 1 and runs[-1][0].overlaps else sizes.chunk
+        ends_early = piece.cut is Cut.DEFINITION and size >= sizes.minimum
+        if runs and size + piece.token_count <= limit and not ends_early:
+            runs[-1].append(piece)
+            size += piece.token_count
+        else:
+            runs.append([piece])
+            size = piece.token_count
+    _fill_last(runs, sizes)
+    for index, run in enumerate(runs):
+        limit = sizes.own if index and run[0].overlaps else sizes.chunk
+        spans = fitted(text, run[0].start, run[-1].end, max_tokens=limit, lookback=0.25)
+        for number, span in enumerate(spans):
+            yield PackedSpan(span, overlaps=run[0].overlaps and bool(index or number))
+
+
+def _fill_last(runs: list[list[Piece]], sizes: Sizes) -> None:
+    """Move pieces to the last chunk until it has the minimum size, or the one before would have less."""
+    if len(runs) < 2:
+        return
+    before, last = runs[-2], runs[-1]
+    size, size_before = (sum(piece.token_count for piece in run) for run in (last, before))
+    while size < sizes.minimum and len(before) > 1:
+        moved = before[-1].token_count
+        if size_before - moved < sizes.minimum or size + moved > sizes.own:
+            return
+        last.insert(0, before.pop())
+        size, size_before = size + moved, size_before - moved
+
+
+def without_tiny(text: str, spans: Iterable[PackedSpan], sizes: Sizes) -> Sequence[PackedSpan]:
+    """Join each tiny span with a neighbour; if the two exceed a chunk, cut them in the middle instead."""
+    kept: list[PackedSpan] = []
+    for packed_span in spans:
+        if kept and (_is_tiny(packed_span, sizes) or _is_tiny(kept[-1], sizes)):
+            kept[-1:] = _rejoined(text, kept[-1], packed_span, sizes)
+        else:
+            kept.append(packed_span)
+    return kept
+
+
+def _is_tiny(one: PackedSpan, sizes: Sizes) -> bool:
+    return one.span.token_count < sizes.tiny and not one.is_whole
+
+
+def _rejoined(text: str, before: PackedSpan, after: PackedSpan, sizes: Sizes) -> Iterator[PackedSpan]:
+    start, end = before.span.start, after.span.end
+    size = sizes.measured(text, start, end)
+    limit = sizes.own if before.overlaps else sizes.chunk
+    if size <= limit:
+        is_whole = before.is_whole or after.is_whole
+        yield PackedSpan(Span(start, end, size), before.overlaps, is_whole)
+        return
+    middle = _middle(text, start, end)
+    halves = [_span(text, start, middle), _span(text, middle, end)]
+    if all(sizes.tiny <= half.token_count <= sizes.own for half in halves):
+        yield PackedSpan(halves[0], before.overlaps, before.is_whole)
+        yield PackedSpan(halves[1], after.overlaps, after.is_whole)
+    else:
+        yield from (before, after)
+
+
+def _middle(text: str, start: int, end: int) -> int:
+    """Return a line's, sentence's or word's start in the second quarter before, or after, the middle."""
+    quarter = (end - start) // 4
+    for pattern in _ENDS:
+        found = pattern.search(text, start + 2 * quarter, end - quarter) or pattern.search(
+            text, start + quarter, start + 2 * quarter
+        )
+        if found:
+            return found.end()
+    return start + 2 * quarter
+
+
+def _span(text: str, start: int, end: int) -> Span:
+    start, end = trimmed(text, start, end)
+    return Span(start, end, count_tokens(text[start:end]))
