@@ -24,6 +24,9 @@ class ExtractionSettings(Section):
     output_bytes: int = 256 * MEBIBYTE
     max_pages: int = 10_000
     ocr_languages: tuple[str, ...] = ("eng",)
+    word_changes: Literal["accepted", "original", "all"] = "accepted"
+    """Tracked changes of Word documents: insertions are read, or deletions, or both."""
+    word_comments: bool = True
     isolation: Literal["required", "best_effort", "off"] = "best_effort"
     """Whether workers refuse documents if the kernel cannot isolate parsers; off: parsers keep all rights."""
     readable_paths: tuple[Path, ...] = ()

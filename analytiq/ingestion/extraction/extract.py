@@ -113,6 +113,8 @@ class Extraction:
                 options=ParseOptions(
                     max_pages=self._settings.max_pages,
                     ocr_languages=await self._ocr_languages(document.organization_id),
+                    word_changes=self._settings.word_changes,
+                    word_comments=self._settings.word_comments,
                 ),
                 on_progress=lambda done, total: running.report_soon(done, total, "pages"),
             )

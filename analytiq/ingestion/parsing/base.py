@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from analytiq.models.text import ParsedDocument
 
@@ -23,6 +23,9 @@ class ParseOptions:
     ocr_engine: str = "tesseract"
     ocr_data_dir: Path | None = None
     """Directory of the OCR engine's language data; None: that of Debian's packages."""
+    word_changes: Literal["accepted", "original", "all"] = "accepted"
+    """Tracked changes of Word documents: insertions, deletions, or both are read."""
+    word_comments: bool = True
 
 
 @dataclass(frozen=True, slots=True)

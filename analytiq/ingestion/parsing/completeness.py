@@ -8,7 +8,31 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[^\W_]+")
+
+
+class SourceWords:
+    """The words of a document, added piece by piece; no word goes on from one piece to the next."""
+
+    def __init__(self) -> None:
+        self._words = Counter[str]()
+
+    def add(self, piece: str) -> None:
+        """Count the words of a piece."""
+        self._words.update(_WORD.findall(piece))
+
+    def lost(self, text: Iterable[str]) -> Counter[str]:
+        """Count the words that the pieces of a text lack; use the source up."""
+        lost = self._words
+        self._words = Counter[str]()
+        for piece in text:
+            for match in _WORD.finditer(piece):
+                left = lost.get(match[0])
+                if left == 1:
+                    del lost[match[0]]
+                elif left is not None:
+                    lost[match[0]] = left - 1
+        return lost
 
 
 def lost_words(source: Iterable[str], text: Iterable[str]) -> Counter[str]:
@@ -18,20 +42,10 @@ def lost_words(source: Iterable[str], text: Iterable[str]) -> Counter[str]:
         source: Pieces of the document; no word goes on from one piece to the next.
         text: Pieces of the extracted text, likewise.
     """
-    lost = Counter[str]()
+    words = SourceWords()
     for piece in source:
-        lost.update(_WORD.findall(piece))
-    for piece in text:
-        for match in _WORD.finditer(piece):
-            word = match[0]
-            left = lost.get(word)
-            if left is None:
-                continue
-            if left == 1:
-                del lost[word]
-            else:
-                lost[word] = left - 1
-    return lost
+        words.add(piece)
+    return words.lost(text)
 
 
 def lost_pieces(source: Iterable[str], lost: Counter[str]) -> Iterator[str]:
@@ -39,8 +53,19 @@ def lost_pieces(source: Iterable[str], lost: Counter[str]) -> Iterator[str]:
     for piece in source:
         if not lost:
             return
-        words = Counter(_WORD.findall(piece))
-        found = words & lost
-        if found:
-            lost -= found
+        is_lost = False
+        for word in _WORD.findall(piece):
+            left = lost.get(word)
+            if left is not None:
+                is_lost = True
+                if left == 1:
+                    del lost[word]
+                else:
+                    lost[word] = left - 1
+        if is_lost:
             yield piece
+
+
+def squeezed(text: str) -> str:
+    """Return the letters and digits of a text alone, to compare texts whose words are parted differently."""
+    return "".join(_WORD.findall(text))

@@ -63,7 +63,8 @@ class TextBuilder:
     def table(self, lines: Iterable[TableLine], *, box: Box | None = None) -> None:
         """Add a table from its lines; see `analytiq.ingestion.parsing.table_lines`.
 
-        A title above the table is a caption; names of columns that change midway begin another table.
+        A title above the table is a caption; names of columns that change midway begin another table. A header
+        without text gives names to a table that goes on from the page before.
         """
         rows: list[tuple[int, int]] = []
         start, header = self._length, ()
@@ -92,12 +93,16 @@ class TextBuilder:
                 case RowLine(text):
                     if not is_open:
                         is_open, start = True, self._open_table()
-                    else:
+                    elif self._length > start:
                         self._write("\n")
                     begin = self._length
                     self._write(sanitize_text(text))
                     rows.append((begin, self._length))
         close()
+
+    def texts(self) -> Iterable[str]:
+        """Return the pieces of the page so far; no word goes on from one to the next."""
+        return tuple(self._parts)
 
     def page(self, page_number: int, *, name: str = "", source: TextSource = TextSource.EMBEDDED) -> ParsedPage:
         """Return the page, and begin another."""

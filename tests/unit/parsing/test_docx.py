@@ -69,9 +69,9 @@ def test_text_box_with_a_fallback_is_read_once(write_docx: WriteDocx) -> None:
     assert read(write_docx(box, {})).count("boxed words") == 1
 
 
-def test_table_becomes_markdown_rows(write_docx: WriteDocx) -> None:
+def test_row_of_a_table_names_its_values(write_docx: WriteDocx) -> None:
     table = f"<w:tbl><w:tr>{cell('Team')}{cell('Cups')}</w:tr><w:tr>{cell('Blues')}{cell('1')}</w:tr></w:tbl>"
-    assert "| Blues | 1 |" in read(write_docx(table, {}))
+    assert "Team: Blues; Cups: 1" in read(write_docx(table, {}))
 
 
 def test_text_is_not_escaped(write_docx: WriteDocx) -> None:

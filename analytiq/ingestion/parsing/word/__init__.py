@@ -1,0 +1,1 @@
+"""The reader of Word documents, which reads the document's own XML."""

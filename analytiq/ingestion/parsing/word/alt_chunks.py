@@ -1,0 +1,69 @@
+"""Parts in other formats that a Word document shows in its body: HTML, mail with HTML, plain text, rich text."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from email import message_from_bytes
+from email.policy import default
+from typing import cast
+
+from striprtf.striprtf import rtf_to_text  # pyright: ignore[reportUnknownVariableType] -- striprtf has no types
+
+from analytiq.ingestion.parsing.charset import decode_text
+from analytiq.ingestion.parsing.html import decode_html
+from analytiq.ingestion.parsing.visible_text import visible_text
+
+_HEADING = re.compile(r"<h([1-6])\b[^<>]{0,1000}>", re.IGNORECASE)
+_HEADING_MARK = "\x02"
+_HTML = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*<", re.IGNORECASE)
+_MAIL_NAMES = (".mht", ".mhtml", ".eml")
+_TEXT_NAMES = (".txt", ".text")
+
+
+@dataclass(frozen=True, slots=True)
+class AltChunk:
+    """A part and its bytes."""
+
+    name: str
+    content: bytes
+
+
+def chunk_blocks(chunk: AltChunk) -> Iterator[tuple[str, int]]:
+    """Yield the paragraphs of a chunk, each with its level as a heading, 0 for others."""
+    name = chunk.name.lower()
+    if chunk.content.startswith(b"{\\rtf"):
+        source = chunk.content.decode("cp1252", errors="replace").replace("\\fldinst{", "\\fldinst {")
+        yield from _plain(cast("str", rtf_to_text(source, errors="replace")))
+    elif name.endswith(_MAIL_NAMES):
+        yield from _mail(chunk.content)
+    elif name.endswith(_TEXT_NAMES) or not _HTML.match(chunk.content):
+        yield from _plain(decode_text(chunk.content, hint=None).text)
+    else:
+        yield from _html(decode_html(chunk.content, declared=None))
+
+
+def _plain(text: str) -> Iterator[tuple[str, int]]:
+    for line in text.splitlines():
+        if line.strip():
+            yield line, 0
+
+
+def _mail(content: bytes) -> Iterator[tuple[str, int]]:
+    message = message_from_bytes(content, policy=default)
+    body = message.get_body(("html", "plain"))
+    if body is None:
+        return
+    data = cast("bytes", body.get_payload(decode=True) or b"")
+    if body.get_content_subtype() == "html":
+        yield from _html(decode_html(data, declared=body.get_content_charset()))
+    else:
+        yield from _plain(decode_text(data, hint=body.get_content_charset()).text)
+
+
+def _html(html: str) -> Iterator[tuple[str, int]]:
+    marked = _HEADING.sub(lambda match: f"{match[0]}{_HEADING_MARK}{match[1]}", html.replace(_HEADING_MARK, ""))
+    for line in visible_text(marked).split("\n"):
+        level = int(line[1]) if line.startswith(_HEADING_MARK) else 0
+        text = (line[2:] if level else line).strip()
+        if text:
+            yield text, level
