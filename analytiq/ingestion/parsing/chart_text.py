@@ -1,7 +1,7 @@
 """Charts of Office Open XML as text: title, titles of axes, and the drawn values as a table."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -11,8 +11,9 @@ from openpyxl.styles.numbers import is_date_format
 from openpyxl.utils.datetime import CALENDAR_MAC_1904, CALENDAR_WINDOWS_1900
 
 from analytiq.ingestion.parsing.cell_values import shown_value
+from analytiq.ingestion.parsing.rows import render_row
 from analytiq.ingestion.parsing.sheet_text import one_line
-from analytiq.ingestion.parsing.table_lines import lines_below_header
+from analytiq.ingestion.parsing.table_lines import RowLine, TableLine, header_line
 from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.ingestion.parsing.xml_part import Element
 from analytiq.models.blocks import BlockKind
@@ -58,7 +59,14 @@ def write_chart(builder: TextBuilder, root: Element, *, without_values_of: Seque
         drawn = list(group)
         places = sorted({*labels, *(place for item in drawn for place in item.values)})
         rows = ([labels.get(place, ""), *(item.values.get(place, "") for item in drawn)] for place in places)
-        builder.table(lines_below_header([[category, *(item.name for item in drawn)]], rows))
+        builder.table(chart_lines([category, *(item.name for item in drawn)], rows))
+
+
+def chart_lines(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[TableLine]:
+    """Yield the lines of a chart's values: the names of its series, even of a single one, are a header."""
+    if any(names):
+        yield header_line(names)
+    yield from (RowLine(render_row(row, names)) for row in rows if any(row))
 
 
 def _is_of(cells: str, sheets: Sequence[str]) -> bool:

@@ -2,9 +2,11 @@
 
 import posixpath
 from collections.abc import Iterator
+from itertools import chain
 from zipfile import ZipFile
 
 from analytiq.errors import LimitExceededError
+from analytiq.ingestion.parsing.chart_text import chart_lines
 from analytiq.ingestion.parsing.mathml import formula
 from analytiq.ingestion.parsing.odf_styles import Numbers, Styles, attribute, local_name
 from analytiq.ingestion.parsing.odf_tables import table_rows
@@ -226,7 +228,9 @@ class OdfWriter:
         for title in _titles(chart):
             self.builder.paragraph(self._said(title), kind=BlockKind.CAPTION)
         for table in chart.iterchildren("{*}table"):
-            self._write_table(table)
+            read = table_rows(table, self, self.budget)
+            names, *rows = [*filled_rows(chain(read.header, read.rows), self.budget), []]
+            self.builder.table(chart_lines(names, rows))
 
 
 def _titles(chart: Element) -> Iterator[Element]:

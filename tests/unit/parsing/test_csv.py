@@ -63,3 +63,42 @@ def test_single_column_is_a_list(tmp_path: Path) -> None:
 
 def test_quote_that_never_closes_still_gives_its_text(tmp_path: Path) -> None:
     assert "x y z" in " ".join(read(tmp_path, b'a,b\n"x\ny\nz\n'))
+
+
+def test_title_above_the_header_is_a_caption(tmp_path: Path) -> None:
+    lines = read(tmp_path, b"Quarterly report,,\nRegion,Item,Fee\nNorth,Boat,11\nSouth,Barge,12\n")
+    assert lines == [
+        "Quarterly report",
+        "",
+        "Region | Item | Fee",
+        "Region: North; Item: Boat; Fee: 11",
+        "Region: South; Item: Barge; Fee: 12",
+    ]
+
+
+def test_name_that_occurs_twice_above_numbers_is_a_header(tmp_path: Path) -> None:
+    assert read(tmp_path, b"name,value,value\nx,1,2\n")[1] == "name: x; value: 1; value: 2"
+
+
+def test_comma_in_a_list_of_names_divides_nothing(tmp_path: Path) -> None:
+    assert read(tmp_path, b"Name\nAnn\nBob, Jr\nCy\n") == ["Name", "Ann", "Bob, Jr", "Cy"]
+
+
+def test_tabs_divide_rows_whose_cells_have_commas(tmp_path: Path) -> None:
+    assert read(tmp_path, b"name\tnote\nA\t1,2,3\nB\t4,5,6\n")[1] == "name: A; note: 1,2,3"
+
+
+def test_quote_before_more_than_a_cell_may_hold_is_a_character(tmp_path: Path) -> None:
+    lines = read(tmp_path, b'name,note\nA,"5\n' + (b"B," + b"x" * 100_000 + b"\n") * 110)
+    assert lines[1] == 'name: A; note: "5'
+    assert len(lines) == 112
+
+
+def test_rows_are_ranges_of_the_text(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(b"name,city\nA,Ulm\nB,Bonn\n")
+    page = CsvParser().parse(path, ParseOptions(), lambda _done, _total: None).pages[0]
+    table = page.blocks[0].table
+    assert table is not None
+    assert table.header == ("name", "city")
+    assert [page.text[start:end] for start, end in table.rows] == ["name: A; city: Ulm", "name: B; city: Bonn"]
