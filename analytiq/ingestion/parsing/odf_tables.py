@@ -138,7 +138,7 @@ class _Walk:
 
     def _cell(self, cell: Element) -> tuple[str, str]:
         """Return the words of a cell and of its note."""
-        if len(cell) == 0:
+        if len(cell) == 0 or local_name(cell) == "covered-table-cell":
             return "", ""
         words: list[str] = []
         notes: list[str] = []

@@ -10,6 +10,7 @@ from analytiq.ingestion.parsing.chart_text import chart_lines
 from analytiq.ingestion.parsing.mathml import formula
 from analytiq.ingestion.parsing.odf_styles import Numbers, Styles, attribute, local_name
 from analytiq.ingestion.parsing.odf_tables import table_rows
+from analytiq.ingestion.parsing.odf_words import is_hidden
 from analytiq.ingestion.parsing.sheet_text import CellBudget, one_line, sheet_lines
 from analytiq.ingestion.parsing.spans import filled_rows
 from analytiq.ingestion.parsing.table_lines import lines_below_header
@@ -66,7 +67,7 @@ class OdfWriter:
         name = local_name(child)
         if name in _UNREAD:
             return
-        if self._is_hidden(child, name):
+        if is_hidden(child, name, self._styles):
             self._count_hidden(child)
         elif name == "h":
             self._write_heading(child, depth)
@@ -98,7 +99,7 @@ class OdfWriter:
     def _inline(self, child: Element, name: str, drawn: list[Element]) -> str:
         if not name or name in _UNREAD:
             return ""
-        if self._is_hidden(child, name):
+        if is_hidden(child, name, self._styles):
             self._count_hidden(child)
             return ""
         if name == "s":
@@ -121,17 +122,6 @@ class OdfWriter:
         """Return the words of a note or a comment, without its mark, author and date."""
         drawn: list[Element] = []
         return one_line(" ".join(self.characters(text, drawn) for text in note.iter("{*}p", "{*}h")))
-
-    def _is_hidden(self, element: Element, name: str) -> bool:
-        if name in {"hidden-text", "section"}:
-            return attribute(element, "is-hidden") == "true" or attribute(element, "display") == "none"
-        if name == "span":
-            return ("text", attribute(element, "style-name")) in self._styles.hidden
-        if name in {"p", "h"}:
-            hidden = next(element.iter("{*}hidden-paragraph"), None)
-            is_marked = hidden is not None and attribute(hidden, "is-hidden") == "true"
-            return is_marked or ("paragraph", attribute(element, "style-name")) in self._styles.hidden
-        return False
 
     def _count_hidden(self, element: Element) -> None:
         texts = [str(text) for text in element.itertext()]
@@ -186,7 +176,7 @@ class OdfWriter:
                 name = local_name(child)
                 if name == "list":
                     self._write_items(child, numbers, level + 1, depth + 1)
-                elif name in {"p", "h"} and is_first and not self._is_hidden(child, name):
+                elif name in {"p", "h"} and is_first and not is_hidden(child, name, self._styles):
                     self._write_item(child, numbers.next(level, start=attribute(item, "start-value")), level, depth)
                     is_first = False
                 elif name != "number":

@@ -12,6 +12,8 @@ from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
 from analytiq.ingestion.parsing.odf_styles import Styles, attribute, local_name, read_styles
 from analytiq.ingestion.parsing.odf_tables import table_rows
 from analytiq.ingestion.parsing.odf_text import OdfWriter
+from analytiq.ingestion.parsing.odf_words import odf_pieces
+from analytiq.ingestion.parsing.office_words import append_lost
 from analytiq.ingestion.parsing.sheet_text import one_line, sheet_lines
 from analytiq.ingestion.parsing.spans import filled_rows
 from analytiq.ingestion.parsing.titles import telling_title
@@ -69,7 +71,7 @@ class _Document:
         self._writer = OdfWriter(archive, self._styles)
         self._writer.note_controls(self._content)
         self._hidden_sheets: list[str] = []
-        self._hidden_rows = self._hidden_columns = 0
+        self._hidden_rows = self._hidden_columns = self._appended_words = 0
         self.has_slides = local_name(self._content) == "presentation"
 
     def pages(self, most: int) -> list[ParsedPage]:
@@ -92,6 +94,7 @@ class _Document:
             slides = [self._slide(number, slide) for number, slide in enumerate(elements, start=1)]
             return slides or [ParsedPage(1, "")]
         self._writer.write(self._content)
+        self._append_lost(self._content)
         self._write_furniture()
         return [self._writer.builder.page(1)]
 
@@ -103,6 +106,8 @@ class _Document:
         counts = {"rows": self._hidden_rows, "columns": self._hidden_columns, "words": self._writer.hidden_words}
         if said := " and ".join(f"{count} hidden {what}" for what, count in counts.items() if count):
             yield f"{said} are not read; unhide what is to be searched"
+        if self._appended_words:
+            yield f"{self._appended_words} words stand in unusual places; they are at the end of their page"
 
     def _visible_sheets(self) -> Iterator[Element]:
         is_empty = True
@@ -149,7 +154,11 @@ class _Document:
         if notes is not None and _has_words(notes):
             builder.heading("Notes", 2)
             writer.write(notes)
+        self._append_lost(slide)
         return builder.page(page_number, name=title)
+
+    def _append_lost(self, element: Element) -> None:
+        self._appended_words += append_lost(self._writer.builder, odf_pieces(element, self._styles))
 
     def _write_furniture(self) -> None:
         """Add the printed heads and feet once, without their fields."""

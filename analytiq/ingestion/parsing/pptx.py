@@ -8,6 +8,7 @@ from analytiq.errors import CorruptFileError, LimitExceededError
 from analytiq.ingestion.parsing.archive import open_package
 from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
 from analytiq.ingestion.parsing.drawing_text import hidden_texts, paragraphs, shapes, visible_root
+from analytiq.ingestion.parsing.office_words import append_lost, related_pieces
 from analytiq.ingestion.parsing.open_xml import Relation, relations, stated_title
 from analytiq.ingestion.parsing.sheet_text import one_line
 from analytiq.ingestion.parsing.slide_text import ShapeWriter, placeholder
@@ -68,6 +69,7 @@ class _Slides:
         self._archive = archive
         self._furniture: set[str] = set()
         self._hidden_shapes = 0
+        self._appended_words = 0
 
     def add(self, page_number: int, part: str) -> None:
         """Read a slide as the next page."""
@@ -88,12 +90,15 @@ class _Slides:
         writer.write_unplaced()
         self._write_comments(builder, related)
         self._write_notes(builder, related)
+        self._appended_words += append_lost(builder, related_pieces(self._archive, part))
         self.pages.append(builder.page(page_number, name=title))
 
     def warnings(self) -> Iterator[str]:
         """Yield what was left out because it is hidden."""
         if self._hidden_shapes:
             yield f"{self._hidden_shapes} hidden shapes are not read; show what is to be searched"
+        if self._appended_words:
+            yield f"{self._appended_words} words stand in unusual places; they are at the end of their slides"
 
     def _write_furniture(self, builder: TextBuilder, shape: Element) -> None:
         text = "\n".join(text for _, text in paragraphs(shape))

@@ -12,6 +12,7 @@ from analytiq.ingestion.parsing.cell_values import shown_value
 from analytiq.ingestion.parsing.chart_text import write_chart
 from analytiq.ingestion.parsing.diagram_text import write_diagram
 from analytiq.ingestion.parsing.drawing_text import described, shapes, visible_root
+from analytiq.ingestion.parsing.office_words import append_lost, related_pieces
 from analytiq.ingestion.parsing.open_xml import relations
 from analytiq.ingestion.parsing.sheet_parts import (
     SheetScan,
@@ -71,6 +72,7 @@ class SheetPages:
         self._read_sheets = read_sheets
         self._budget = CellBudget()
         self._hidden = _Hidden()
+        self._rows_out_of_order = self._appended_words = 0
 
     def add(self, page_number: int, sheet: WorkSheet | ChartSheet) -> None:
         """Read a sheet as the next page."""
@@ -90,9 +92,14 @@ class SheetPages:
         counts = {"rows": hidden.rows, "columns": len(hidden.columns), "cells": hidden.cells}
         if said := " and ".join(f"{count} hidden {what}" for what, count in counts.items() if count):
             yield f"{said} are not read; unhide what is to be searched"
+        if self._rows_out_of_order:
+            yield f"{self._rows_out_of_order} rows are out of order and were not read; save the workbook in Excel first"
+        if self._appended_words:
+            yield f"{self._appended_words} words stand in unusual places; they are at the end of their sheets"
 
     def _write_cells(self, builder: TextBuilder, sheet: WorkSheet) -> None:
         scan = scan_sheet(self._archive, sheet.part)
+        self._rows_out_of_order += scan.rows_out_of_order
         notes = _Notes(sheet_notes(self._archive, sheet.part))
         rows = self._numbered_rows(sheet, scan, notes)
         builder.table(_lines(rows, scan, sheet_tables(self._archive, sheet.part), self._budget))
@@ -143,6 +150,7 @@ class SheetPages:
                     write_chart(builder, words, without_values_of=self._read_sheets)
                 elif chart.kind == "diagramData":
                     write_diagram(builder, parsed_xml(self._archive.read(chart.part)))
+            self._appended_words += append_lost(builder, related_pieces(self._archive, drawing.part))
 
 
 class _Notes:

@@ -28,12 +28,16 @@ Cells = tuple[int, int, int, int]
 
 @dataclass(slots=True)
 class SheetScan:
-    """The merged cells by the row in which they begin, the hidden rows and columns, and printed heads and feet."""
+    """The merged cells by the row in which they begin, the hidden rows and columns, and printed heads and feet.
+
+    openpyxl skips rows whose number is not above that of the row before; `rows_out_of_order` counts them.
+    """
 
     spans: dict[int, list[Span]] = field(default_factory=lambda: defaultdict(list[Span]))
     hidden_rows: set[int] = field(default_factory=set[int])
     hidden_columns: set[int] = field(default_factory=set[int])
     furniture: list[str] = field(default_factory=list[str])
+    rows_out_of_order: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ def scan_sheet(archive: ZipFile, part: str) -> SheetScan:
 class _Scanner:
     def __init__(self) -> None:
         self.scan = SheetScan()
-        self._row = 0
+        self._row = self._highest = 0
         self._column_marks = 0
         self._furniture: list[str] | None = None
         self._parser = expat.ParserCreate()
@@ -78,7 +82,9 @@ class _Scanner:
         name = tag.rpartition(":")[2]
         if name == "row":
             number = attributes.get("r", "")
-            self._row = int(number) if number.isdecimal() else self._row + 1
+            before, self._row = self._row, int(number) if number.isdecimal() else self._row + 1
+            self._highest = max(self._highest, before)
+            self.scan.rows_out_of_order += self._row <= self._highest
             if attributes.get("hidden") in _TRUE or attributes.get("ht") == "0":
                 self.scan.hidden_rows.add(self._row)
         elif name == "mergeCell":

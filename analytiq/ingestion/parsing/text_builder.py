@@ -30,6 +30,11 @@ class TextBuilder:
         """Return True as long as nothing was added."""
         return not self._parts
 
+    @property
+    def text(self) -> str:
+        """Return the page's text so far."""
+        return "".join(self._parts)
+
     def heading(self, text: str, level: int, *, box: Box | None = None) -> None:
         """Add a heading of one line; level 1 is the highest."""
         level = min(max(level, 1), DEEPEST_LEVEL)

@@ -199,7 +199,8 @@ def test_slide_has_its_title_first_and_as_its_name(parse: Parse) -> None:
 def test_heads_and_feet_are_read_once_without_their_fields(parse: Parse) -> None:
     places = (
         "<style:header><text:p>Seed works Ltd</text:p></style:header><style:header-first>"
-        "<text:p>Seed works Ltd</text:p></style:header-first><style:footer><text:p>Page <text:page-number>1</text:page-number></text:p></style:footer>"
+        "<text:p>Seed works Ltd</text:p></style:header-first>"
+        "<style:footer><text:p>Page <text:page-number>1</text:page-number></text:p></style:footer>"
     )
     styles = (
         f"<office:document-styles {NAMESPACES}><office:master-styles><style:master-page>{places}</style:master-page>"
@@ -213,3 +214,11 @@ def test_title_is_that_of_the_properties(parse: Parse) -> None:
     title = "<office:meta><dc:title>Terms</dc:title></office:meta>"
     meta = f"<office:document-meta {NAMESPACES}>{title}</office:document-meta>"
     assert parse("text", p("x"), parts={"meta.xml": meta}).title == "Terms"
+
+
+def test_words_in_unknown_places_are_appended_and_counted(parse: Parse) -> None:
+    document = parse(
+        "presentation", "<draw:page><presentation:shapes><text:p>Stray words</text:p></presentation:shapes></draw:page>"
+    )
+    assert document.pages[0].text == "Stray words"
+    assert "2 words stand in unusual places" in document.warnings[0]

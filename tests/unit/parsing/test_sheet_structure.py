@@ -288,3 +288,9 @@ def test_title_is_that_of_the_properties_unless_a_program_wrote_it(path: Path, s
     document = read(path)
     assert document.title == title
     assert document.pages[0].name == "Sheet"
+
+
+def test_rows_out_of_order_are_told(path: Path) -> None:
+    written(path, ["a"], ["b"], ["c"])
+    rewrite(path, "xl/worksheets/sheet1.xml", lambda xml: xml.replace(b'<row r="3"', b'<row r="1"'))
+    assert "1 rows are out of order" in read(path).warnings[0]

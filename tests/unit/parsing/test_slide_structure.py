@@ -6,6 +6,8 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 from pptx import Presentation
+from pptx.chart.data import CategoryChartData
+from pptx.enum.chart import XL_CHART_TYPE
 
 from analytiq.ingestion.parsing.numbering import counted, shown_number
 from analytiq.models.blocks import BlockKind
@@ -184,3 +186,23 @@ def test_strict_presentation_is_read(path: Path) -> None:
                 )
             archive.writestr(name, content)
     assert read(path).pages[0].text == "# Strictly"
+
+
+def test_words_that_no_shape_holds_are_appended_and_counted(path: Path) -> None:
+    write(path, titled("Plan"))
+    stray = b"<p:extLst><p:ext><a:p><a:r><a:t>Stray words</a:t></a:r></a:p></p:ext></p:extLst></p:sld>"
+    rewrite(path, "ppt/slides/slide1.xml", lambda xml: xml.replace(b"</p:sld>", stray))
+    document = read(path)
+    assert document.pages[0].text == "# Plan\n\nStray words"
+    assert document.warnings == ("2 words stand in unusual places; they are at the end of their slides",)
+
+
+def test_chart_with_a_single_series_names_its_values(path: Path) -> None:
+    def fill(slide: Any) -> None:
+        numbers = CategoryChartData()
+        numbers.categories = ["East", "West"]
+        numbers.add_series("Sales", (19.2, 21))
+        slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, *BOX, numbers)
+
+    write(path, fill)
+    assert read(path).pages[0].text == "Sales\nEast; Sales: 19.2\nWest; Sales: 21"
