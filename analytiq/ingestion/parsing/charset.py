@@ -1,20 +1,26 @@
 """Decoding of bytes without a reliable charset.
 
-The order is measured: byte order mark, UTF-8, the declared charset, a guess from the byte statistics, cp1252.
+The order: byte order mark, UTF-8, the declared charset, the charset under which the text looks most like a language,
+cp1252. A guess by a small margin is told.
 """
 
 import codecs
+import re
+from collections import Counter
 from dataclasses import dataclass
 
-from charset_normalizer import from_bytes
+from analytiq.ingestion.parsing.latin_charsets import latin_scores
+from analytiq.ingestion.parsing.script_charsets import script_scores
 
-from analytiq.ingestion.parsing.latin_charsets import LATIN_CHARSETS, latin_charset
-
-GUESS_SAMPLE_BYTES = 256 * 1024
-"""Bytes examined for a guess; more of a long text made it no better."""
-MIN_GUESS_BYTES = 100
-"""Size below which the statistics are noise (`Größe` in Latin-1 was taken for cp1006), so that the letters of a Latin
-language decide first."""
+GUESS_SAMPLE_BYTES = 64 * 1024
+"""Bytes examined for a guess, from the first byte beyond ASCII."""
+CLEAR_MARGIN = 0.12
+"""Margin before the next charset from which a guess is not told."""
+CLEAR_CHARACTERS = 4
+"""Characters that only this charset explains, from which it is as clear."""
+CLEAR_SCORE = 0.6
+MAX_BAD_LINES = 0.2
+"""Largest share of lines that are not UTF-8 among the lines beyond ASCII, in a file that is read line by line."""
 MAX_BAD_SHARE = 0.001
 """Largest share of broken sequences of a UTF-8 text: truncated downloads, one pasted byte."""
 MIN_GOOD_PER_BAD = 4
@@ -25,14 +31,8 @@ MAX_STRAY_ZERO_SHARE = 0.01
 
 _CONTROLS = [chr(code) for code in range(0x20) if chr(code) not in "\t\n\r\f\x0b"]
 
-OTHER_CHARSETS = (
-    *("big5", "big5hkscs", "gb18030", "cp932", "euc_jp", "cp949", "johab"),
-    *("cp1251", "koi8_r", "koi8_u", "cp866", "iso8859_5", "cp1253", "iso8859_7"),
-    *("cp1255", "iso8859_8", "cp1256", "iso8859_6", "cp874"),
-)
-"""Charsets of files beside the Latin ones; with all of Python's charsets, the guesser picked
-hp_roman8, cp1125 and iso8859_10 for German, Russian and Polish."""
-
+_ASCII_LETTER = re.compile(rb"[A-Za-z]")
+_HIGH_BYTE = re.compile(rb"[\x80-\xff]")
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is its beginning
@@ -44,10 +44,11 @@ _MARKS = (
 
 @dataclass(frozen=True, slots=True)
 class DecodedText:
-    """A text with its charset."""
+    """A text with its charset; `warnings` tell a guess that may be wrong."""
 
     text: str
     charset: str
+    warnings: tuple[str, ...] = ()
 
 
 def decode_text(data: bytes, *, hint: str | None = None) -> DecodedText:
@@ -63,7 +64,7 @@ def decode_text(data: bytes, *, hint: str | None = None) -> DecodedText:
     wide = unmarked_utf16(data)
     if wide is not None:
         return DecodedText(data.decode(wide, errors="replace"), wide)
-    return _as_utf8(data) or _as_hinted(data, hint) or _as_guessed(data) or _as_cp1252(data)
+    return _as_utf8(data) or _as_hinted(data, hint) or _by_lines(data) or _as_guessed(data)
 
 
 def unmarked_utf16(data: bytes) -> str | None:
@@ -89,6 +90,8 @@ def _as_utf8(data: bytes) -> DecodedText | None:
     # Escape sequences of ISO-2022 are ASCII to the byte, so they are valid UTF-8 as well.
     if b"\x1b$" in data[:GUESS_SAMPLE_BYTES] and data.isascii():
         return _strictly(data, "iso2022_jp_2")
+    if b"~{" in data and b"~}" in data and data.isascii() and (hz := _strictly(data, "hz")) and not hz.text.isascii():
+        return hz
     try:
         return DecodedText(data.decode("utf-8"), "utf-8")
     except UnicodeDecodeError:
@@ -104,20 +107,66 @@ def _as_hinted(data: bytes, hint: str | None) -> DecodedText | None:
     return _strictly(data, hint) if hint else None
 
 
-def _as_guessed(data: bytes) -> DecodedText | None:
-    sample = data[:GUESS_SAMPLE_BYTES]
-    latin, fit = latin_charset(sample)
-    if len(data) < MIN_GUESS_BYTES and fit == 1.0:
-        return DecodedText(data.decode(latin, errors="replace"), latin)
-    guess = from_bytes(sample, cp_isolation=[*LATIN_CHARSETS, *OTHER_CHARSETS]).best()
-    if guess is None:
+def _by_lines(data: bytes) -> DecodedText | None:
+    """Decode a file that is mostly UTF-8 line by line; the others share one guess."""
+    lines = data.split(b"\n")
+    texts = [_utf8_or_none(line) for line in lines]
+    bad = [line for line, text in zip(lines, texts, strict=True) if text is None]
+    good = sum(1 for line, text in zip(lines, texts, strict=True) if text is not None and not line.isascii())
+    if not bad or len(bad) > MAX_BAD_LINES * good:
         return None
-    charset = latin if guess.encoding in LATIN_CHARSETS else guess.encoding
-    return DecodedText(data.decode(charset, errors="replace"), charset)
+    guess = _as_guessed(b"\n".join(bad))
+    others = iter(guess.text.split("\n"))
+    if guess.text.count("\n") != len(bad) - 1:
+        return None
+    text = "\n".join(next(others) if text is None else text for text in texts)
+    warning = (
+        f"{len(bad)} of {len(lines)} lines were not UTF-8 and were read as {guess.charset}. If their letters are wrong,"
+        " save the file as UTF-8 and upload it again."
+    )
+    return DecodedText(text, "utf-8", (warning,))
 
 
-def _as_cp1252(data: bytes) -> DecodedText:
-    return DecodedText(data.decode("cp1252", errors="replace"), "cp1252")
+def _utf8_or_none(line: bytes) -> str | None:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _as_guessed(data: bytes) -> DecodedText:
+    scores = charset_scores(data)
+    first = max(scores, key=lambda charset: scores[charset])
+    text = data.decode(first, errors="replace")
+    sample = _sample(data)
+    shown = sample.decode(first, errors="replace")
+    rivals = [charset for charset in scores if sample.decode(charset, errors="replace") != shown]
+    second = max((scores[charset] for charset in rivals), default=0.0)
+    margin = scores[first] - second
+    is_clear = margin >= CLEAR_MARGIN or margin * len(_HIGH_BYTE.findall(sample)) >= CLEAR_CHARACTERS
+    if scores[first] >= CLEAR_SCORE and is_clear:
+        return DecodedText(text, first)
+    warning = (
+        f"The charset was guessed: {first}. If letters are wrong, save the file as UTF-8 and upload it again,"
+        " or declare its charset."
+    )
+    return DecodedText(text, first, (warning,))
+
+
+def charset_scores(data: bytes) -> dict[str, float]:
+    """Return how much a text looks like a language under each charset, from 0 to 1; ties in order of preference."""
+    sample = _sample(data)
+    around = zip(b" " + sample[:-1], sample, sample[1:] + b" ", strict=True)
+    high_bytes = Counter(triple for triple in around if triple[1] > 0x7F)
+    ascii_letters = len(_ASCII_LETTER.findall(sample))
+    return latin_scores(high_bytes, ascii_letters) | script_scores(sample, high_bytes)
+
+
+def _sample(data: bytes) -> bytes:
+    first = _HIGH_BYTE.search(data)
+    start = max(0, first.start() - 100) if first else 0
+    start = data.rfind(b"\n", 0, start) + 1 if start and data.rfind(b"\n", max(0, start - 1000), start) >= 0 else start
+    return data[start : start + GUESS_SAMPLE_BYTES]
 
 
 def _strictly(data: bytes, charset: str) -> DecodedText | None:

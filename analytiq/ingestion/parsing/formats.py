@@ -28,6 +28,8 @@ EMAIL = "message/rfc822"
 NOTEBOOK = "application/x-ipynb+json"
 
 HEAD_BYTES = 64 * 1024
+MAX_CONTROL_SHARE = 0.01
+"""Largest share of NUL, and of other control characters, in a text."""
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -193,10 +195,11 @@ def looks_like_text(head: bytes) -> bool:
     """Return True if the first bytes of a file look like text in any charset."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or unmarked_utf16(head[: len(head) // 2 * 2]):
         return True
-    if b"\x00" in head:
+    zeros = head.count(0)
+    if zeros > max(1, MAX_CONTROL_SHARE * len(head)):
         return False
-    controls = sum(head.count(code) for code in range(0x20) if code not in _TEXT_CONTROLS)
-    return controls <= 0.01 * len(head)
+    controls = sum(head.count(code) for code in range(1, 0x20) if code not in _TEXT_CONTROLS)
+    return controls <= MAX_CONTROL_SHARE * len(head)
 
 
 def _binary_content_type(head: bytes, path: Path) -> str | None:

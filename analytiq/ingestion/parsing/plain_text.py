@@ -23,9 +23,9 @@ class PlainTextParser:
         data = path.read_bytes()
         declaration = _XML_ENCODING.match(data)
         hint = declaration[1].decode("ascii") if declaration else options.charset_hint
-        text = decode_text(data, hint=hint).text
+        decoded = decode_text(data, hint=hint)
         report_progress(1, 1)
-        return ParsedDocument((ParsedPage(1, text),))
+        return ParsedDocument((ParsedPage(1, decoded.text),), decoded.warnings)
 
 
 def parse_utf8(data: bytes) -> ParsedDocument | None:
@@ -35,8 +35,8 @@ def parse_utf8(data: bytes) -> ParsedDocument | None:
     decoding guesses nothing, and takes time and memory in proportion to the length.
     """
     content = data.removeprefix(codecs.BOM_UTF8)
-    # Zeros may be UTF-16, an escape sequence may be ISO-2022, and both are valid UTF-8 (see `charset`).
-    if b"\0" in content or b"\x1b$" in content:
+    # Zeros may be UTF-16, an escape sequence may be ISO-2022 or HZ, and all are valid UTF-8 (see `charset`).
+    if b"\0" in content or b"\x1b$" in content or b"~{" in content:
         return None
     try:
         text = content.decode("utf-8")

@@ -107,3 +107,48 @@ def test_iso2022_jp_is_not_taken_for_ascii() -> None:
 @pytest.mark.parametrize("data", [b"", b"\xff", b"\xff\xfe", b"\x81\x8d\x8f\x90\x9d", bytes(range(256))])
 def test_any_bytes_decode_to_something(data: bytes) -> None:
     decode_text(data).text.encode()
+
+
+SHORT = [
+    ("cp1253", "Σύμβαση μίσθωσης"),
+    ("cp1255", "שלום עולם"),
+    ("cp1255", "הסכם שכירות בתל אביב"),
+    ("cp1256", "مرحبا بالعالم"),
+    ("mac_roman", "L’été à Montréal coûte 5 €, déjà vu"),
+    ("mac_roman", "Die Größe der Wörter über München"),
+    ("cp437", "Größe über Maß"),
+    ("cp850", "Les élèves étaient très fatigués"),
+    ("koi8_r", "Договор аренды склада"),
+    ("cp1251", "Привет, мир"),
+    ("cp866", "Договор аренды склада"),
+    ("gb18030", "合同期限"),
+    ("gb18030", "付款方式"),
+    ("big5", "合約期限為兩年"),
+    ("cp932", "契約期間は二年間"),
+    ("euc_jp", "契約期間は二年間"),
+    ("cp949", "임대차 계약 기간"),
+    ("cp874", "สัญญาเช่ามีอายุสองปี"),
+    ("cp1252", "25 °C ± 2"),
+    ("cp1252", "ÄRGER MIT ÖL"),
+    ("hz", "合同期限为两年"),
+]
+
+
+@pytest.mark.parametrize(("charset", "words"), SHORT)
+def test_few_words_are_enough_for_a_guess(charset: str, words: str) -> None:
+    assert decode_text(words.encode(charset)).text == words
+
+
+def test_guess_by_a_small_margin_is_told_with_its_charset() -> None:
+    decoded = decode_text("ты".encode("cp1251"))
+    assert decoded.charset in decoded.warnings[0]
+    assert decode_text("Die Größe der Wörter über München ist schön".encode("cp1252")).warnings == ()
+    assert decode_text("Größe".encode()).warnings == ()
+
+
+def test_file_that_is_mostly_utf8_is_read_line_by_line() -> None:
+    lines = ["Straße nach Köln", "plain"] * 50
+    data = "\n".join(lines).encode() + "\nGröße auf Französisch: élève".encode("cp1252")
+    decoded = decode_text(data)
+    assert decoded.text.split("\n") == [*lines, "Größe auf Französisch: élève"]
+    assert "1 of 101 lines" in decoded.warnings[0]
