@@ -69,3 +69,8 @@ def lost_pieces(source: Iterable[str], lost: Counter[str]) -> Iterator[str]:
 def squeezed(text: str) -> str:
     """Return the letters and digits of a text alone, to compare texts whose words are parted differently."""
     return "".join(_WORD.findall(text))
+
+
+def count_words(text: str) -> int:
+    """Count the words of a text."""
+    return sum(1 for _ in _WORD.finditer(text))

@@ -1,7 +1,7 @@
 """E-mails (and web pages saved as such), read by the standard library, as one page."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from email import policy
 from email.errors import HeaderParseError
@@ -15,14 +15,16 @@ from typing import TypeAlias, cast
 from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError
 from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
 from analytiq.ingestion.parsing.charset import decode_text, unmarked_utf16
-from analytiq.ingestion.parsing.html import decode_html
-from analytiq.ingestion.parsing.html_markdown import html_to_markdown
-from analytiq.ingestion.parsing.visible_text import visible_text
+from analytiq.ingestion.parsing.completeness import count_words, lost_words
+from analytiq.ingestion.parsing.email_text import write_plain_text
+from analytiq.ingestion.parsing.html import decode_html, hidden_warnings, write_html
+from analytiq.ingestion.parsing.html_tree import html_tree
+from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.models.text import ParsedDocument, ParsedPage
 
 SHOWN_HEADERS = ("From", "To", "Cc", "Date")
-MIN_PLAIN_SHARE = 0.5
-"""Share of the longest alternative's characters. A shorter plain text is only a notice to plain-text readers."""
+MAX_LOST_SHARE = 0.5
+"""Share of a plain alternative's words from which on it says something else than the HTML, and is read too."""
 DEEPEST_PART = 30
 NAMED_ATTACHMENTS = 100
 MAX_HEADER_CHARACTERS = 10_000
@@ -44,8 +46,9 @@ class _BoundedHeaders(policy.Compat32):
 
 
 @dataclass(slots=True)
-class _Attachments:
-    names: list[str] = field(default_factory=list[str])
+class _Findings:
+    attachments: list[str] = field(default_factory=list[str])
+    hidden_words: int = 0
 
 
 class EmailParser:
@@ -61,12 +64,13 @@ class EmailParser:
             data = decode_text(data).text.encode("utf-8")  # some programs export messages as UTF-16
         try:
             message = BytesParser(policy=_BoundedHeaders()).parsebytes(data)
-            attachments = _Attachments()
-            text = _message_text(message, attachments, depth=0)
+            findings = _Findings()
+            page = _message_page(message, findings, depth=0)
         except (AttributeError, KeyError, IndexError, TypeError, ValueError, LookupError) as error:
             raise CorruptFileError(f"The e-mail is damaged ({error}): export it again.") from error
         report_progress(1, 1)
-        return ParsedDocument((ParsedPage(1, text),), tuple(_warnings(attachments.names)))
+        warnings = (*_warnings(findings.attachments), *hidden_warnings(findings.hidden_words))
+        return ParsedDocument((page,), warnings, _header(message, "Subject"))
 
 
 def _warnings(names: list[str]) -> Iterator[str]:
@@ -75,17 +79,20 @@ def _warnings(names: list[str]) -> Iterator[str]:
         yield f"attachments are named but not read: {listed}; upload attachments to be searched as separate documents"
 
 
-def _message_text(message: Part, attachments: _Attachments, *, depth: int) -> str:
-    before = len(attachments.names)
-    body = _body(message, attachments, depth=depth)
-    subject = _header(message, "Subject")
+def _message_page(message: Part, findings: _Findings, *, depth: int) -> ParsedPage:
+    before = len(findings.attachments)
+    body = _body(message, findings, depth=depth)
     lines = [f"{name}: {value}" for name in SHOWN_HEADERS if (value := _header(message, name))]
-    if attached := attachments.names[before:]:
+    if attached := findings.attachments[before:]:
         lines.append(f"Attachments: {', '.join(attached[:NAMED_ATTACHMENTS])}")
-    return "\n\n".join(filter(None, [f"# {subject}" if subject else "", "\n".join(lines), body.strip()]))
+    builder = TextBuilder()
+    builder.heading(_header(message, "Subject"), 1 if depth == 0 else 2)
+    builder.paragraph("\n".join(lines))
+    builder.include(body)
+    return builder.page(1)
 
 
-def _body(part: Part, attachments: _Attachments, *, depth: int) -> str:
+def _body(part: Part, findings: _Findings, *, depth: int) -> ParsedPage:
     if depth > DEEPEST_PART:
         raise LimitExceededError(f"The e-mail is nested more than {DEEPEST_PART} parts deep.")
     content_type = part.get_content_type()
@@ -93,17 +100,24 @@ def _body(part: Part, attachments: _Attachments, *, depth: int) -> str:
         raise EncryptedFileError("The e-mail is encrypted: export it decrypted, then upload it again.")
     children = _children(part)
     if content_type == "message/rfc822" and children:
-        return "\n\n".join(_message_text(child, attachments, depth=depth + 1) for child in children)
+        return _joined(_message_page(child, findings, depth=depth + 1) for child in children)
     if children:
-        texts = [_body(child, attachments, depth=depth + 1) for child in children]
-        return _best(children, texts) if content_type == "multipart/alternative" else "\n\n".join(filter(None, texts))
+        pages = [_body(child, findings, depth=depth + 1) for child in children]
+        return _joined(_chosen(children, pages) if content_type == "multipart/alternative" else pages)
     name = _file_name(part)
     if part.get_content_disposition() == "attachment" or name:
         is_drawn_in_text = part.get_content_maintype() == "image" and part.get("Content-ID") is not None
         if not is_drawn_in_text:
-            attachments.names.append(name or content_type)
-        return ""
-    return _leaf_text(part, content_type)
+            findings.attachments.append(name or content_type)
+        return ParsedPage(1, "")
+    return _leaf_page(part, content_type, findings)
+
+
+def _joined(pages: Iterable[ParsedPage]) -> ParsedPage:
+    builder = TextBuilder()
+    for page in pages:
+        builder.include(page)
+    return builder.page(1)
 
 
 def _children(part: Part) -> list[Part]:
@@ -112,24 +126,35 @@ def _children(part: Part) -> list[Part]:
     return [cast("Part", child) for child in children if isinstance(child, Message)]
 
 
-def _best(children: list[Part], texts: list[str]) -> str:
-    """Return the plain alternative of a text, unless another contains much more."""
-    longest = max(texts, key=len)
-    for child, text in zip(children, texts, strict=True):
-        if child.get_content_type() == "text/plain" and text and len(text) >= MIN_PLAIN_SHARE * len(longest):
-            return text
-    return longest
+def _chosen(children: list[Part], pages: list[ParsedPage]) -> list[ParsedPage]:
+    """Return the richest alternative, which has the structure; and a plain one that says something else."""
+    richest = max(
+        (page for child, page in zip(children, pages, strict=True) if child.get_content_type() != "text/plain"),
+        key=lambda page: len(page.text),
+        default=ParsedPage(1, ""),
+    )
+    plain = [page for page in pages if page is not richest and page.text]
+    if not richest.text:
+        return plain[:1]
+    return [richest, *(page for page in plain if _says_something_else(page.text, richest.text))]
 
 
-def _leaf_text(part: Part, content_type: str) -> str:
+def _says_something_else(text: str, than: str) -> bool:
+    return lost_words([text], [than]).total() > MAX_LOST_SHARE * count_words(text)
+
+
+def _leaf_page(part: Part, content_type: str, findings: _Findings) -> ParsedPage:
     payload = part.get_payload(decode=True)
-    if not isinstance(payload, bytes) or not content_type.startswith("text/"):
-        return ""
-    charset = _charset(part)
-    if content_type != "text/html":
-        return decode_text(payload, hint=charset).text
-    html = decode_html(payload, declared=charset)
-    return html_to_markdown(html) or visible_text(html)
+    builder = TextBuilder()
+    # A message of several parts without a boundary is its preamble.
+    if isinstance(payload, bytes) and content_type.startswith(("text/", "multipart/")):
+        charset = _charset(part)
+        if content_type == "text/html":
+            findings.hidden_words += write_html(builder, html_tree(decode_html(payload, declared=charset)))
+        else:
+            is_flowed = str(part.get_param("format") or "").lower() == "flowed"
+            write_plain_text(builder, decode_text(payload, hint=charset).text, is_flowed=is_flowed)
+    return builder.page(1)
 
 
 def _charset(part: Part) -> str | None:

@@ -2,6 +2,7 @@
 
 import posixpath
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 from zipfile import ZipFile
@@ -9,9 +10,9 @@ from zipfile import ZipFile
 from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError
 from analytiq.ingestion.parsing.archive import open_package
 from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
-from analytiq.ingestion.parsing.html import decode_html
-from analytiq.ingestion.parsing.html_markdown import html_to_markdown
-from analytiq.ingestion.parsing.visible_text import visible_text
+from analytiq.ingestion.parsing.html import decode_html, first_heading, hidden_warnings, write_html
+from analytiq.ingestion.parsing.html_tree import html_tree
+from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.ingestion.parsing.xml_part import Element, parsed_xml
 from analytiq.models.text import ParsedDocument, ParsedPage
 
@@ -43,20 +44,28 @@ def _read(archive: ZipFile, options: ParseOptions, report_progress: ReportProgre
         raise LimitExceededError(f"The book has {len(chapters)} chapters; at most {options.max_pages} are read.")
     pages: list[ParsedPage] = []
     missing: list[str] = []
+    hidden = 0
+    names = _chapter_names(archive, package, posixpath.dirname(package_name))
+    title, authors = _title_and_authors(package)
+    builder = TextBuilder()
+    if title:
+        builder.heading(title, 1)
+    builder.paragraph(authors)
     members = frozenset(archive.namelist())
     for name in chapters:
         if name not in members:
             missing.append(name)
             continue
-        html = decode_html(archive.read(name), declared=None)
-        text = html_to_markdown(html) or visible_text(html)
-        pages.append(ParsedPage(len(pages) + 1, f"{_heading(package)}{text}" if not pages else text))
+        hidden += write_html(builder, html_tree(decode_html(archive.read(name), declared=None)))
+        page = builder.page(len(pages) + 1)
+        pages.append(replace(page, name=names.get(name) or (first_heading(page) if pages or not title else "")))
         report_progress(len(pages), len(chapters) - len(missing))
     if not pages:
         raise CorruptFileError("The book has no chapters to read: upload an undamaged copy.")
     report_progress(len(pages), len(pages))
     lost = ", ".join(map(repr, missing[:10]))
-    return ParsedDocument(tuple(pages), (f"the book lacks chapters that it names: {lost}",) if missing else ())
+    warnings = (f"the book lacks chapters that it names: {lost}",) if missing else ()
+    return ParsedDocument(tuple(pages), (*warnings, *hidden_warnings(hidden)), title)
 
 
 def _package_name(archive: ZipFile) -> str:
@@ -70,7 +79,7 @@ def _package_name(archive: ZipFile) -> str:
 def _chapters(package: Element, folder: str) -> Iterator[str]:
     """Yield the members of the spine, each once."""
     files = {
-        item.get("id"): posixpath.normpath(posixpath.join(folder, unquote(item.get("href", "").partition("#")[0])))
+        item.get("id"): _member(folder, item.get("href", ""))
         for item in package.iter("{*}item")
         if "html" in item.get("media-type", "html")
     }
@@ -78,13 +87,55 @@ def _chapters(package: Element, folder: str) -> Iterator[str]:
     yield from dict.fromkeys(name for name in listed if name)
 
 
-def _heading(package: Element) -> str:
+def _chapter_names(archive: ZipFile, package: Element, folder: str) -> dict[str, str]:
+    """Return the names of chapters from the table of contents, by member; a damaged table names none."""
+    members = frozenset(archive.namelist())
+    names: dict[str, str] = {}
+    for item in package.iter("{*}item"):
+        is_navigation = "nav" in item.get("properties", "").split()
+        if not is_navigation and item.get("media-type") != "application/x-dtbncx+xml":
+            continue
+        table = _member(folder, item.get("href", ""))
+        if table not in members:
+            continue
+        data = archive.read(table)
+        entries = _nav_entries(data) if is_navigation else _ncx_entries(data)
+        for target, name in entries:
+            if name:
+                names.setdefault(_member(posixpath.dirname(table), target), name)
+    return names
+
+
+def _nav_entries(data: bytes) -> Iterator[tuple[str, str]]:
+    for element in html_tree(decode_html(data, declared=None)).walk():
+        if element.tag == "nav" and element.get("epub:type") in {"toc", ""}:
+            for link in element.walk():
+                if link.tag == "a":
+                    yield link.get("href"), " ".join(link.text().split())
+
+
+def _ncx_entries(data: bytes) -> Iterator[tuple[str, str]]:
+    try:
+        table = parsed_xml(data)
+    except SyntaxError:  # lxml's own errors are such
+        return
+    for point in table.iter("{*}navPoint"):
+        content, label = point.find("{*}content"), point.find("{*}navLabel/{*}text")
+        if content is not None and label is not None:
+            yield content.get("src", ""), " ".join((label.text or "").split())
+
+
+def _member(folder: str, reference: str) -> str:
+    return posixpath.normpath(posixpath.join(folder, unquote(reference.partition("#")[0])))
+
+
+def _title_and_authors(package: Element) -> tuple[str, str]:
     metadata = package.find("{*}metadata")
     if metadata is None:
-        return ""
+        return "", ""
     title = next((" ".join((element.text or "").split()) for element in metadata.iter("{*}title")), "")
     authors = ", ".join(" ".join((element.text or "").split()) for element in metadata.iter("{*}creator"))
-    return "".join(f"{line}\n\n" for line in (f"# {title}" if title else "", authors) if line)
+    return title, authors
 
 
 def _is_locked(archive: ZipFile) -> bool:

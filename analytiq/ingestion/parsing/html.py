@@ -1,48 +1,33 @@
-"""Web pages: the article without the surrounding navigation, if an article is found."""
+"""Web pages: what a browser shows, block by block, without the navigation around the article."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
-
-import trafilatura
 
 from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
 from analytiq.ingestion.parsing.charset import decode_text
-from analytiq.ingestion.parsing.html_markdown import html_to_markdown
-from analytiq.ingestion.parsing.visible_text import visible_text
+from analytiq.ingestion.parsing.html_article import navigation_of
+from analytiq.ingestion.parsing.html_blocks import HtmlBlocks
+from analytiq.ingestion.parsing.html_tree import Element, html_tree
+from analytiq.ingestion.parsing.text_builder import TextBuilder
+from analytiq.models.blocks import BlockKind
 from analytiq.models.text import ParsedDocument, ParsedPage
 
-MIN_ARTICLE_SHARE = 0.25
-"""Least share of the visible characters. A shorter article counts as a miss: of six pages one was, at 0.245."""
-
+MAX_TITLE_CHARACTERS = 500
 _META_CHARSET = re.compile(rb"""<meta[^>]{0,300}?charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,300}\?>")
-_HEADING = re.compile(r"<(title|h1)\b[^>]{0,1000}>(.{1,2000}?)</\1", re.IGNORECASE | re.DOTALL)
-_LEFT_OVER_TAG = re.compile(r"</?(?:u|sub|sup|del)>")
-_LONG_TAG = re.compile(r"<([a-zA-Z][\w:-]{0,50}+)(?![\w:-])[^<>]{16384,}+>")
-_BLANKS = re.compile(r"\s+")
 
 
 class HtmlParser:
-    """The article as Markdown, by trafilatura; the whole page if it finds too little."""
+    """The article of a page; the whole page if it is little but links."""
 
     content_types = ("text/html",)
     extensions = (".html", ".htm", ".xhtml")
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
         """Read the file as one page."""
-        html = decode_html(path.read_bytes(), declared=options.charset_hint)
-        text = readable_text(html)
+        document = html_document(decode_html(path.read_bytes(), declared=options.charset_hint))
         report_progress(1, 1)
-        return ParsedDocument((ParsedPage(1, text),))
-
-
-def _without_long_tags(html: str) -> str:
-    """Drop the attributes of implausibly long tags: HTML parsers compare each attribute with all others.
-
-    A tag of 300,000 attributes (2.8 MB) took more than 200 s.
-    """
-    return _LONG_TAG.sub(r"<\1>", html)
+        return document
 
 
 def decode_html(data: bytes, *, declared: str | None) -> str:
@@ -51,34 +36,59 @@ def decode_html(data: bytes, *, declared: str | None) -> str:
     own = meta[1].decode("ascii") if meta else None
     if own and own.lower().startswith(("utf-16", "utf-32")):
         own = None  # the declared charset is not compatible with ASCII, in which the declaration was found
-    return _without_long_tags(_XML_DECLARATION.sub("", decode_text(data, hint=declared or own).text))
+    return _XML_DECLARATION.sub("", decode_text(data, hint=declared or own).text)
 
 
-def readable_text(html: str) -> str:
-    """Return the article, else the page as Markdown, else its visible text: the first with enough text."""
-    visible = visible_text(html)
-    enough = MIN_ARTICLE_SHARE * len(visible)
-    article = _article(html)
-    if article and len(article) >= enough:
-        return _with_headings(html, article)
-    page = html_to_markdown(html)
-    return page if len(page) >= enough and page else visible
+def html_document(html: str) -> ParsedDocument:
+    """Return a web page, its title as a heading where the page shows no main heading."""
+    root = html_tree(html)
+    title = page_title(root)
+    page, hidden = _article_page(root, title="")
+    if title and page.text and title not in page.text and not has_main_heading(root):
+        page, hidden = _article_page(root, title=title)
+    return ParsedDocument((page,), hidden_warnings(hidden), title)
 
 
-def _article(html: str) -> str:
-    found = trafilatura.extract(html, output_format="markdown", favor_recall=True)
-    return _LEFT_OVER_TAG.sub("", found or "").strip()
+def _article_page(root: Element, *, title: str) -> tuple[ParsedPage, int]:
+    builder = TextBuilder()
+    if title:
+        builder.heading(title, 1)
+    hidden = write_html(builder, root, left_out=navigation_of(root))
+    return builder.page(1), hidden
 
 
-def _with_headings(html: str, article: str) -> str:
-    """Prepend title and main heading if the article has lost them: they name its subject."""
-    missing: list[str] = []
-    for heading in _headings(html):
-        if heading and heading not in missing and heading not in article:
-            missing.append(heading)
-    return "\n\n".join([*(f"# {heading}" for heading in missing), article])
+def write_html(builder: TextBuilder, root: Element, *, left_out: frozenset[int] = frozenset()) -> int:
+    """Write the blocks of a tree; return the number of hidden words that were left out."""
+    blocks = HtmlBlocks(builder, root, left_out=left_out)
+    blocks.write()
+    return blocks.hidden_words
 
 
-def _headings(html: str) -> Iterator[str]:
-    for match in _HEADING.finditer(html, 0, 200_000):
-        yield _BLANKS.sub(" ", visible_text(match[2])).strip()
+def hidden_warnings(words: int) -> tuple[str, ...]:
+    """Return the warning about hidden words, if there are any."""
+    noun = "word" if words == 1 else "words"
+    return (f"{words} hidden {noun} not read: a browser does not show such text",) if words else ()
+
+
+def page_title(root: Element) -> str:
+    """Return the title that the page states, on one line."""
+    shared = ""
+    for element in root.walk():
+        if element.tag == "title" and (title := " ".join(element.text().split())):
+            return title[:MAX_TITLE_CHARACTERS]
+        if element.tag == "meta" and element.get("property") == "og:title":
+            shared = shared or " ".join(element.get("content").split())
+        if element.tag == "svg":
+            break
+    return shared[:MAX_TITLE_CHARACTERS]
+
+
+def has_main_heading(root: Element) -> bool:
+    """Return True if a heading of the first level holds words."""
+    return any(element.tag == "h1" and element.text().strip() for element in root.walk())
+
+
+def first_heading(page: ParsedPage) -> str:
+    """Return the words of a page's first heading, "" if it has none."""
+    heading = next((block for block in page.blocks if block.kind is BlockKind.HEADING), None)
+    return page.text[heading.start : heading.end] if heading else ""

@@ -109,6 +109,13 @@ class TextBuilder:
         """Return the pieces of the page so far; no word goes on from one to the next."""
         return tuple(self._parts)
 
+    def include(self, page: ParsedPage) -> None:
+        """Add a page that another builder wrote, its blocks included."""
+        if page.text:
+            self._separate(BlockKind.PARAGRAPH)
+            self._blocks += (block.moved(self._length) for block in page.blocks)
+            self._write(page.text)
+
     def page(self, page_number: int, *, name: str = "", source: TextSource = TextSource.EMBEDDED) -> ParsedPage:
         """Return the page, and begin another."""
         page = ParsedPage(page_number, "".join(self._parts), source, name, tuple(self._blocks))

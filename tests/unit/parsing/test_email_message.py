@@ -61,19 +61,47 @@ def test_picture_that_the_text_shows_is_no_attachment(parse: Parse) -> None:
     assert document.warnings == ()
 
 
-def test_plain_form_is_taken_unless_the_other_says_much_more(parse: Parse) -> None:
+def test_richer_form_is_taken_and_the_plain_one_too_if_it_says_something_else(parse: Parse) -> None:
     same = message("The quince harvest begins.")
     same.add_alternative("<p>The quince harvest <b>begins</b>.</p>", subtype="html")
-    assert parse(same.as_bytes()).pages[0].text.endswith("\n\nThe quince harvest begins.")
-    note = message("Your program cannot show this.")
-    note.add_alternative("<h1>Harvest</h1><p>" + "The quinces are ripe. " * 20 + "</p>", subtype="html")
-    assert "The quinces are ripe" in parse(note.as_bytes()).pages[0].text
+    assert parse(same.as_bytes()).pages[0].text.endswith("bob@example.com\n\nThe quince harvest begins.")
+    note = message("The pears are late this year.")
+    note.add_alternative("<h2>Harvest</h2><p>" + "The quinces are ripe. " * 20 + "</p>", subtype="html")
+    text = parse(note.as_bytes()).pages[0].text
+    assert "## Harvest" in text
+    assert text.endswith("The pears are late this year.")
 
 
-def test_message_of_html_alone_is_read_as_markdown(parse: Parse) -> None:
+def test_blocks_of_a_message_tell_its_words_from_quoted_ones(parse: Parse) -> None:
+    document = parse(message("It is 40 euros.\n\n> What is\n> the fee?\n").as_bytes())
+    page = document.pages[0]
+    assert document.title == "Lunch"
+    blocks = [(block.kind.value, page.text[block.start : block.end]) for block in page.blocks]
+    assert [blocks[0], *blocks[2:]] == [
+        ("heading", "Lunch"),
+        ("paragraph", "It is 40 euros."),
+        ("quote", "What is\nthe fee?"),
+    ]
+
+
+def test_lines_that_the_sender_broke_are_joined(parse: Parse) -> None:
+    head = b"Subject: x\nContent-Type: text/plain; format=flowed\n\n"
+    assert (
+        parse(head + b"The lease \nends in May.\nSigned\n-- \nAnn")
+        .pages[0]
+        .text.endswith("The lease ends in May.\nSigned\n--\nAnn")
+    )
+
+
+def test_message_of_parts_without_a_boundary_keeps_its_words(parse: Parse) -> None:
+    raw = b"Subject: x\nContent-Type: multipart/mixed\n\nstill readable"
+    assert parse(raw).pages[0].text.endswith("still readable")
+
+
+def test_message_of_html_alone_is_read_by_its_structure(parse: Parse) -> None:
     made = message()
     made.set_content("<table><tr><th>Fruit</th></tr><tr><td>Quince</td></tr></table>", subtype="html")
-    assert "| Quince |" in parse(made.as_bytes()).pages[0].text
+    assert "Fruit: Quince" in parse(made.as_bytes()).pages[0].text
 
 
 def test_forwarded_message_is_read_in_its_place(parse: Parse) -> None:

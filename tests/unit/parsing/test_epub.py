@@ -48,6 +48,18 @@ def test_chapters_are_pages_in_the_order_of_the_spine(parse: Parse) -> None:
     ]
 
 
+def test_chapters_have_the_names_of_the_table_of_contents_or_of_their_headings(parse: Parse) -> None:
+    ncx = (
+        "<ncx><navMap><navPoint><navLabel><text>Before we begin</text></navLabel>"
+        '<content src="../second.xhtml#a"/></navPoint></navMap></ncx>'
+    )
+    listed = '<item id="toc" href="toc.ncx" media-type="application/x-dtbncx+xml"/></manifest>'
+    document = parse(BOOK | {"OEBPS/toc.ncx": ncx, "OEBPS/book.opf": PACKAGE.replace("</manifest>", listed)})
+    assert [page.name for page in document.pages] == ["Before we begin", "Growing"]
+    assert document.title == "On Quinces"
+    assert [page.name for page in parse(BOOK | {"OEBPS/toc.ncx": "<ncx"}).pages] == ["", "Growing"]
+
+
 def test_missing_chapter_is_told_and_the_others_are_read(parse: Parse) -> None:
     document = parse({name: content for name, content in BOOK.items() if name != "second.xhtml"})
     assert len(document.pages) == 1

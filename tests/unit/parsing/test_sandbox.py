@@ -275,12 +275,12 @@ async def test_stopped_server_is_started_by_the_next_document(tmp_path: Path) ->
 
 @pytest.fixture
 def broken_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    """Replaces trafilatura, which reads HTML, by a module of the given code, for a new server."""
+    """Replaces markdown-it, which reads Markdown, by a module of the given code, for a new server."""
 
     def replace_by(code: str) -> None:
         site = tmp_path / "site"
         site.mkdir()
-        (site / "trafilatura.py").write_text(code)
+        (site / "markdown_it.py").write_text(code)
         monkeypatch.syspath_prepend(str(site))
         servers.stop_server()
 
@@ -298,9 +298,9 @@ def table(tmp_path: Path) -> Path:
 async def test_parser_that_cannot_be_imported_fails_its_own_documents_for_good_and_no_others(
     document: Path, table: Path, broken_library: Callable[[str], None]
 ) -> None:
-    broken_library("raise ImportError('lxml.html.clean module is now a separate project lxml_html_clean')")
-    with pytest.raises(ParserUnavailableError, match=r"html:HtmlParser.*lxml_html_clean.*`analytiq doctor`"):
-        await parse(document, "text/html")
+    broken_library("raise ImportError('linkify_it is now a separate project linkify-it-py')")
+    with pytest.raises(ParserUnavailableError, match=r"markdown:MarkdownParser.*linkify-it-py.*`analytiq doctor`"):
+        await parse(document, "text/markdown")
     assert "Anna" in (await parse(table, "text/csv")).pages[0].text
 
 
@@ -316,7 +316,7 @@ async def test_library_that_kills_its_importer_stops_no_other_format(
                 assert "Anna" in (await parse(table, "text/csv")).pages[0].text
                 break
     with pytest.raises(CorruptFileError, match="SIGABRT"):
-        await parse(document, "text/html")
+        await parse(document, "text/markdown")
 
 
 @pytest.mark.parametrize("content_type", ["application/pdf", "image/png"])

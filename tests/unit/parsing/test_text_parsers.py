@@ -1,24 +1,9 @@
 from pathlib import Path
 
 from analytiq.ingestion.parsing.base import ParseOptions
-from analytiq.ingestion.parsing.markdown import MarkdownParser
 from analytiq.ingestion.parsing.plain_text import PlainTextParser
 from analytiq.ingestion.parsing.sanitize import sanitize_document, sanitize_text
 from analytiq.models.text import ParsedDocument, ParsedPage
-
-
-def test_markdown_keeps_its_marks_and_loses_comments_and_embedded_pictures(tmp_path: Path) -> None:
-    path = tmp_path / "notes.md"
-    path.write_text("# Title\n\n<!-- hidden -->| a | b |\n\n![plan](data:image/png;base64,iVBORw0KGgo=) *end*\n")
-    text = MarkdownParser().parse(path, ParseOptions(), lambda _done, _total: None).pages[0].text
-    assert text == "# Title\n\n| a | b |\n\n![plan]() *end*\n"
-
-
-def test_markdown_comment_without_an_end_is_text(tmp_path: Path) -> None:
-    path = tmp_path / "notes.md"
-    path.write_text("<!-- first -->kept <!-- never ends")
-    text = MarkdownParser().parse(path, ParseOptions(), lambda _done, _total: None).pages[0].text
-    assert text == "kept <!-- never ends"
 
 
 def test_xml_is_decoded_as_it_declares(tmp_path: Path) -> None:

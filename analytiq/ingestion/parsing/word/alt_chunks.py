@@ -10,11 +10,11 @@ from typing import cast
 from striprtf.striprtf import rtf_to_text  # pyright: ignore[reportUnknownVariableType] -- striprtf has no types
 
 from analytiq.ingestion.parsing.charset import decode_text
-from analytiq.ingestion.parsing.html import decode_html
-from analytiq.ingestion.parsing.visible_text import visible_text
+from analytiq.ingestion.parsing.html import decode_html, write_html
+from analytiq.ingestion.parsing.html_tree import html_tree
+from analytiq.ingestion.parsing.text_builder import TextBuilder
+from analytiq.models.blocks import BlockKind
 
-_HEADING = re.compile(r"<h([1-6])\b[^<>]{0,1000}>", re.IGNORECASE)
-_HEADING_MARK = "\x02"
 _HTML = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*<", re.IGNORECASE)
 _MAIL_NAMES = (".mht", ".mhtml", ".eml")
 _TEXT_NAMES = (".txt", ".text")
@@ -61,9 +61,8 @@ def _mail(content: bytes) -> Iterator[tuple[str, int]]:
 
 
 def _html(html: str) -> Iterator[tuple[str, int]]:
-    marked = _HEADING.sub(lambda match: f"{match[0]}{_HEADING_MARK}{match[1]}", html.replace(_HEADING_MARK, ""))
-    for line in visible_text(marked).split("\n"):
-        level = int(line[1]) if line.startswith(_HEADING_MARK) else 0
-        text = (line[2:] if level else line).strip()
-        if text:
-            yield text, level
+    builder = TextBuilder()
+    write_html(builder, html_tree(html))
+    page = builder.page(1)
+    for block in page.blocks:
+        yield page.text[block.start : block.end], block.level if block.kind is BlockKind.HEADING else 0
