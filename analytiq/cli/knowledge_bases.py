@@ -30,6 +30,12 @@ def kb_create(
     chunker: Annotated[str, typer.Option(help="Chunker that splits the texts.")] = "recursive",
     chunk_size: Annotated[int, typer.Option(min=1, max=8192, help="Tokens.")] = 512,
     chunk_overlap: Annotated[int, typer.Option(min=0, max=4096, help="Tokens.")] = 128,
+    context: Annotated[
+        bool,
+        typer.Option(
+            "--context/--no-context", help="Search each chunk with its document's title and name, and its headings."
+        ),
+    ] = True,
     data_dir: DataDir = None,
 ) -> None:
     """Create a knowledge base."""
@@ -41,6 +47,7 @@ def kb_create(
             chunker_type=chunker,
             chunk_size=chunk_size,
             chunk_overlap=chunk_overlap,
+            context=context,
         )
         tell_destination(created)
         typer.echo(created.kb_id)

@@ -142,8 +142,12 @@ class Client(
         chunk_overlap: int = 128,
         embedding_model: str | None = None,
         coalesce_neighbors: int = 0,
+        context: bool = True,
     ) -> KnowledgeBase:
-        """Create a knowledge base; documents that share a tag with it are indexed. Sizes are in tokens."""
+        """Create a knowledge base; documents that share a tag with it are indexed. Sizes are in tokens.
+
+        `context`: embed and search each chunk with its document's title and name, and its headings.
+        """
         body: dict[str, Any] = {
             "name": name,
             "description": description,
@@ -152,6 +156,7 @@ class Client(
             "chunk_size": chunk_size,
             "chunk_overlap": chunk_overlap,
             "coalesce_neighbors": coalesce_neighbors,
+            "context": context,
         }
         if embedding_model is not None:
             body["embedding_model"] = embedding_model

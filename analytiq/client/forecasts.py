@@ -18,6 +18,7 @@ class ForecastCalls(Connection):
         chunk_size: int = 512,
         chunk_overlap: int | None = None,
         embedding_model: str | None = None,
+        context: bool = True,
     ) -> Forecast:
         """Forecast the cost of indexing a new knowledge base. Sizes are in tokens.
 
@@ -27,8 +28,10 @@ class ForecastCalls(Connection):
             chunk_size: most tokens of a chunk.
             chunk_overlap: None: 128, at most a quarter of `chunk_size`.
             embedding_model: None: the organization's default.
+            context: embed each chunk with its context.
         """
         body: dict[str, Any] = {"tag_ids": list(tag_ids), "chunker_type": chunker_type, "chunk_size": chunk_size}
+        body["context"] = context
         if chunk_overlap is not None:
             body["chunk_overlap"] = chunk_overlap
         if embedding_model is not None:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from analytiq.client.answers import Answer, Failure
 from analytiq.models.document import ExternalIdentity
@@ -255,6 +255,8 @@ class KnowledgeBase(Answer):
     embedding_model: str
     embedding_dimensions: int
     coalesce_neighbors: int
+    context: bool = False
+    """Whether chunks are embedded and searched with their document's title and name, and their headings."""
     status: str
     health: str = ""
     """complete, indexing, incomplete or failed; empty from an API older than this client."""
@@ -279,3 +281,6 @@ class IndexedChunk(Answer):
     start: int
     end: int
     text: str
+    context: str = ""
+    heading_path: list[str] = Field(default_factory=list)
+    page_name: str = ""

@@ -48,6 +48,7 @@ class KnowledgeBaseSummary(_Answer):
     status: str
     document_count: int
     chunk_count: int
+    context: Annotated[bool, Field(description="Whether chunks are searched with their document's title and headings")]
 
     @classmethod
     def of(cls, knowledge_base: KnowledgeBase, tags: list[str]) -> "KnowledgeBaseSummary":
@@ -60,6 +61,7 @@ class KnowledgeBaseSummary(_Answer):
             status=knowledge_base.status,
             document_count=knowledge_base.document_count,
             chunk_count=knowledge_base.chunk_count,
+            context=knowledge_base.context,
         )
 
 

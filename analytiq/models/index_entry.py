@@ -9,7 +9,8 @@ from analytiq.models.stored import Stored
 class IndexEntry(Stored):
     """A row of `document_index`: the authority on searchable generations.
 
-    `projection_hash`: hash of the document's fields stored in the chunks, if any.
+    `projection_hash`: hash of the document's fields stored in the chunks, if any. `context_hash`: hash of the
+    document's name in the chunks' context, if they have one.
     """
 
     organization_id: str
@@ -20,6 +21,7 @@ class IndexEntry(Stored):
     configuration_hash: str
     chunk_count: int
     projection_hash: str | None = None
+    context_hash: str | None = None
     indexed_at: datetime
 
 

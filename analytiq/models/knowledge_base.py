@@ -35,7 +35,8 @@ class KnowledgeBase(Stored):
 
     `vectors_uuid` (hex) is the UUID of `kb_vectors_{id}`: writers name it, so that a late write cannot bring a dropped
     collection back. `first_membership_at`: the time when all pairs of the first indexing were enqueued. The two counts
-    were read at `counted_epoch` or later. `vector_store` names the retrieval backend.
+    were read at `counted_epoch` or later. `vector_store` names the retrieval backend. `context`: chunks are embedded
+    and searched with their context; rows of an older release have no such field, and their chunks have none.
     """
 
     id: str
@@ -49,6 +50,7 @@ class KnowledgeBase(Stored):
     embedding_model: str
     embedding_dimensions: int
     coalesce_neighbors: int
+    context: bool = False
     status: KnowledgeBaseStatus
     document_count: int = 0
     chunk_count: int = 0
@@ -65,11 +67,22 @@ class KnowledgeBase(Stored):
         """Return the hash of everything that shapes the vectors; an index entry with another one is outdated."""
         parts = [self.chunker_type, self.chunk_size, self.chunk_overlap, self.embedding_model]
         parts += [self.embedding_dimensions, CHUNKING_RELEASE]
+        if self.context:
+            # Left out without it: knowledge bases of an older release stay as they are.
+            parts += ["context", CONTEXT_RELEASE]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def context_hash_of(self, document_name: str) -> str | None:
+        """Return the hash of the part of a document's name that its chunks' context has; None without context."""
+        if not self.context:
+            return None
+        return hashlib.sha256(document_name.rpartition("/")[2].encode("utf-8", "surrogatepass")).hexdigest()
 
 
 CHUNKING_RELEASE = 1
 """Raised when the same settings would chunk the same text in another way, to redo outdated entries."""
+CONTEXT_RELEASE = 1
+"""Raised when the same document would give the same chunk another context, to redo outdated entries."""
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:

@@ -12,7 +12,10 @@ from analytiq.models.projection import Projection
 
 @dataclass(frozen=True, slots=True)
 class VectorRow:
-    """One chunk with its embedding, as staged. `embedding`: float32, shape (dimensions,)."""
+    """One chunk with its embedding, as staged. `embedding`: float32, shape (dimensions,).
+
+    `chunk_hash`: of what was embedded, which is `context`, an empty line and the text, or the text alone.
+    """
 
     chunk_index: int
     chunk_hash: str
@@ -23,6 +26,9 @@ class VectorRow:
     end: int
     first_page: int
     last_page: int
+    context: str = ""
+    heading_path: tuple[str, ...] = ()
+    page_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,13 @@ class VectorOwner:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk as search reads it, without its embedding."""
+    """A chunk as search reads it, without its embedding.
+
+    Attributes:
+        context: what was embedded and is searched beside the text, "" for none.
+        heading_path: the headings above the whole chunk, outermost first.
+        page_name: of the sheet, slide or chapter that holds the whole chunk, "" if it has none.
+    """
 
     document_id: str
     generation_id: str
@@ -52,6 +64,9 @@ class Passage:
     end: int
     first_page: int
     last_page: int
+    context: str = ""
+    heading_path: tuple[str, ...] = ()
+    page_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ class ForecastBody(RequestBody):
         int, Field(ge=0, le=4096, description="Tokens; default: 128, at most a quarter of chunk_size")
     ] = 128
     embedding_model: Annotated[str, Field(min_length=1, max_length=200), NO_CONTROLS] | None = None
+    context: Annotated[bool, Field(description="Embed each chunk with its context")] = True
 
     def wanted(self, tag_ids: list[str]) -> ForecastRequest:
         """Convert to the library's request."""
@@ -50,6 +51,7 @@ class ForecastBody(RequestBody):
             chunk_size=self.chunk_size,
             chunk_overlap=self.chunk_overlap if is_given else min(self.chunk_overlap, self.chunk_size // 4),
             embedding_model=self.embedding_model,
+            context=self.context,
         )
 
 

@@ -43,6 +43,7 @@ class KnowledgeBaseCreate(RequestBody):
                     "chunk_overlap": 128,
                     "embedding_model": "local/all-minilm-l6-v2",
                     "coalesce_neighbors": 2,
+                    "context": True,
                 }
             ]
         },
@@ -58,6 +59,13 @@ class KnowledgeBaseCreate(RequestBody):
     ] = 128
     embedding_model: Annotated[str, Field(min_length=1, max_length=200), NO_CONTROLS] | None = None
     coalesce_neighbors: Neighbors = 0
+    context: Annotated[
+        bool,
+        Field(
+            description="Embed and search each chunk with its context: the document's title and name, its headings, "
+            "its sheet or slide. Offsets and stored text stay the chunk alone"
+        ),
+    ] = True
 
     def wanted(self, tag_ids: list[str]) -> NewKnowledgeBase:
         """Convert to the library's request."""
@@ -70,6 +78,7 @@ class KnowledgeBaseCreate(RequestBody):
             chunk_overlap=self._overlap(),
             embedding_model=self.embedding_model,
             coalesce_neighbors=self.coalesce_neighbors,
+            context=self.context,
         )
 
     def _overlap(self) -> int:
@@ -96,6 +105,7 @@ class KnowledgeBaseUpdate(RequestBody):
     chunk_overlap: Immutable = None
     embedding_model: Immutable = None
     embedding_dimensions: Immutable = None
+    context: Immutable = None
     vector_store: Immutable = None
 
 
@@ -112,6 +122,10 @@ class KnowledgeBaseResponse(ResponseBody):
     embedding_model: str
     embedding_dimensions: int
     coalesce_neighbors: int
+    context: bool = Field(
+        description="Whether chunks are embedded and searched with their context. False for knowledge bases of an "
+        "older release: create one with the same settings and tags and `context: true` to move"
+    )
     vector_store: str = Field(description="Retrieval backend: `local`, or MongoDB's search (`mongodb`)")
     status: str = Field(description="`indexing` until the first indexing is finished, then `active`; or `error`")
     health: KnowledgeBaseHealth = Field(
@@ -217,6 +231,9 @@ class ChunkResponse(ResponseBody):
     start: int = Field(description="Offset in the document's text, in characters")
     end: int
     text: str = Field(validation_alias="chunk_text")
+    context: str = Field(description="Embedded and searched with the text; empty for none")
+    heading_path: list[str] = Field(description="The headings above the whole chunk, outermost first")
+    page_name: str = Field(description="Name of its sheet, slide or chapter; empty for none")
 
 
 class ChunkList(ResponseBody):

@@ -1,7 +1,7 @@
 """A knowledge base as a store sees it: written by the commits of the swap, and what must be found in it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,9 @@ class Shelf:
     async def reader(self) -> IndexReader:
         return self.backend.reader(self.knowledge_base, await self.epoch())
 
-    async def stage(self, document: Document, rows: Vectors, texts: Sequence[str] = ()) -> str:
+    async def stage(
+        self, document: Document, rows: Vectors, texts: Sequence[str] = (), contexts: Sequence[str] = ()
+    ) -> str:
         kb, generation_id = self.knowledge_base, new_id()
         owner = VectorOwner(
             organization_id=kb.organization_id, kb_id=kb.id, vectors_uuid=kb.vectors_uuid, document_id=document.id,
@@ -79,15 +81,19 @@ class Shelf:
             projection=projection_of(document),
         )  # fmt: skip
         chunks = _rows(rows, texts)
+        if contexts:
+            chunks = [replace(row, context=context) for row, context in zip(chunks, contexts, strict=True)]
         await VectorRepository(self.connection).stage(owner, chunks)
         await self.backend.write(kb, owner, chunks)
         await self.backend.await_searchable(kb, generation_id, chunk_count=len(rows))
         return generation_id
 
-    async def put(self, document: Document, rows: Vectors, texts: Sequence[str] = ()) -> None:
+    async def put(
+        self, document: Document, rows: Vectors, texts: Sequence[str] = (), contexts: Sequence[str] = ()
+    ) -> None:
         """Index a document, anew where it is there already."""
         kb = self.knowledge_base
-        generation_id = await self.stage(document, rows, texts)
+        generation_id = await self.stage(document, rows, texts, contexts)
         entry = IndexEntry(
             organization_id=kb.organization_id, kb_id=kb.id, document_id=document.id, generation_id=generation_id,
             text_hash="", configuration_hash="", chunk_count=len(rows), indexed_at=clock.now(),
@@ -106,6 +112,11 @@ class Shelf:
     async def write(self, document: Document, *texts: str) -> None:
         """Index a document of these chunks, by whatever vectors."""
         await self.put(document, vectors(len(texts)), texts)
+
+    async def write_in_context(self, document: Document, *pieces: tuple[str, str]) -> None:
+        """Index a document of these chunks, (context, text) each, by whatever vectors."""
+        contexts, texts = [context for context, _ in pieces], [text for _, text in pieces]
+        await self.put(document, vectors(len(pieces)), texts, contexts)
 
     async def take_out(self, document_id: str) -> None:
         kb = self.knowledge_base
@@ -165,7 +176,7 @@ def a_knowledge_base() -> KnowledgeBase:
     now = clock.now()
     return KnowledgeBase(
         id=new_id(), organization_id="o1", name="KB", description="", tag_ids=(), chunker_type="token", chunk_size=16,
-        chunk_overlap=0, embedding_model="m", embedding_dimensions=DIMENSIONS, coalesce_neighbors=0,
+        chunk_overlap=0, embedding_model="m", embedding_dimensions=DIMENSIONS, coalesce_neighbors=0, context=True,
         status=KnowledgeBaseStatus.ACTIVE, vectors_uuid="", vector_store=MONGODB, created_at=now,
         updated_at=now,
     )  # fmt: skip

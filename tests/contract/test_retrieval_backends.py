@@ -241,6 +241,36 @@ async def test_a_code_is_found_before_those_that_are_like_it(keyed: Shelf) -> No
     assert (await by_keywords(keyed, "was inv-2024/00125, the invoice, paid?"))[0] == (IDS[0], 5)
 
 
+ABOUT_CLEANING = "Use a dry cloth."
+
+
+async def test_chunks_are_found_by_words_of_their_context(keyed: Shelf) -> None:
+    await keyed.write_in_context(
+        a_document(IDS[0]),
+        ("Zebra-4000-manual, Zebra 4000 manual > Cleaning", ABOUT_CLEANING),
+        ("Zebra-4000-manual, Zebra 4000 manual > Warranty", "Two years."),
+    )
+    await keyed.write_in_context(a_document(IDS[1]), ("Lion-300-manual, Lion 300 manual > Cleaning", ABOUT_CLEANING))
+    assert (await by_keywords(keyed, "cleaning the zebra"))[0] == (IDS[0], 0)
+    assert (await by_keywords(keyed, "lion: how to use a cloth"))[0] == (IDS[1], 0)
+    for name in ("Zebra-4000-manual", "zebra 4000"):
+        assert set((await by_keywords(keyed, name))[:2]) == {(IDS[0], 0), (IDS[0], 1)}
+
+
+async def test_a_word_does_not_count_twice_where_the_context_has_it_too(keyed: Shelf) -> None:
+    await keyed.write_in_context(a_document(IDS[0]), ("", "Whales sing."), ("Whales", "Whales sing."))
+    await keyed.write_in_context(a_document(IDS[1]), *[("Birds", "Birds fly."), ("Fish", "Fish swim.")] * 4)
+    both = {row[1]: row[2] for row in await keyed.found_by_words("whales")}
+    alone = max(both.values()) / min(both.values())
+    assert set(both) == {0, 1}
+    assert alone < 1.9
+
+
+async def test_contexts_in_scripts_without_spaces_are_found(keyed: Shelf) -> None:
+    await keyed.write_in_context(a_document(IDS[0]), ("座頭鯨の図鑑", "海を泳ぐ"), ("鳥の図鑑", "空を飛ぶ"))
+    assert (await by_keywords(keyed, "座頭鯨"))[0] == (IDS[0], 0)
+
+
 async def test_scripts_without_spaces_are_found_by_parts_of_a_sentence(keyed: Shelf) -> None:
     await keyed.write(a_document(IDS[0]), "座頭鯨の歌を聞いた", "鳥は空を飛ぶ", "고래가 노래한다", "鲸鱼在海里唱歌")
     assert (await by_keywords(keyed, "鯨の歌"))[0] == (IDS[0], 0)

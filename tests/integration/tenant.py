@@ -89,6 +89,7 @@ class Tenant:
             "chunk_overlap": 0,
             "embedding_model": REMOTE_MODEL,
             "coalesce_neighbors": 0,
+            "context": False,
             **options,
         }
         return await self.services.ingestion.knowledge_bases.create(self.organization, NewKnowledgeBase(**wanted))

@@ -36,7 +36,7 @@ class SqliteBackend:
         self.index(knowledge_base).add(
             Chunk(
                 owner.generation_id, owner.document_id, row.chunk_index, row.first_page, row.last_page,
-                row.chunk_text, row.embedding,
+                row.chunk_text, row.embedding, row.context,
             )
             for row in rows
         )  # fmt: skip
@@ -76,7 +76,7 @@ class SqliteBackend:
         index.add(
             Chunk(
                 chunk.generation_id, chunk.document_id, chunk.chunk_index, chunk.first_page, chunk.last_page,
-                chunk.text, vectors[key],
+                chunk.text, vectors[key], chunk.context,
             )
             for key, chunk in zip(keys, lacking, strict=True)
         )  # fmt: skip

@@ -22,6 +22,7 @@ _TABLES = """
         UNIQUE (generation, place)
     );
     CREATE VIRTUAL TABLE IF NOT EXISTS terms USING fts5(content);
+    CREATE VIRTUAL TABLE IF NOT EXISTS contexts USING fts5(content);
     CREATE TABLE IF NOT EXISTS served (generation TEXT PRIMARY KEY);
     CREATE TABLE IF NOT EXISTS version (epoch INTEGER, commit_id TEXT);
 """
@@ -38,6 +39,7 @@ class Chunk:
     last_page: int
     text: str
     embedding: Query
+    context: str = ""
 
 
 class SqliteIndex:
@@ -67,19 +69,24 @@ class SqliteIndex:
                 self._database.execute(
                     "INSERT INTO terms (rowid, content) VALUES (?, ?)", (row.lastrowid, _terms_of(chunk.text))
                 )
+                self._database.execute(
+                    "INSERT INTO contexts (rowid, content) VALUES (?, ?)", (row.lastrowid, _terms_of(chunk.context))
+                )
 
     def remove(self, generation_ids: Iterable[str]) -> None:
         with self._database:
             for generation_id in generation_ids:
-                self._database.execute(
-                    "DELETE FROM terms WHERE rowid IN (SELECT id FROM chunks WHERE generation = ?)", (generation_id,)
-                )
+                for table in ("terms", "contexts"):
+                    self._database.execute(
+                        f"DELETE FROM {table} WHERE rowid IN (SELECT id FROM chunks WHERE generation = ?)",  # noqa: S608
+                        (generation_id,),
+                    )
                 self._database.execute("DELETE FROM chunks WHERE generation = ?", (generation_id,))
 
     def clear(self) -> None:
         """Forget everything: the history is another one."""
         with self._database:
-            for table in ("terms", "chunks", "served", "version"):
+            for table in ("terms", "contexts", "chunks", "served", "version"):
                 self._database.execute(f"DELETE FROM {table}")  # noqa: S608
 
     def has(self, generation_id: str, chunk_index: int) -> bool:
@@ -121,20 +128,27 @@ class SqliteIndex:
         return sorted(hits, key=lambda hit: (-hit.relevance, hit.document_id, hit.chunk_index))
 
     def matching(self, question: str, served: Served, chunk_filter: ChunkFilter | None) -> list[KeywordHit]:
-        terms = _terms_asked(question)
-        if not terms:
-            return []
-        rows = self._database.execute(
-            "SELECT generation, document, place, first, last, -bm25(terms) FROM terms"
-            " JOIN chunks ON id = terms.rowid WHERE terms MATCH ?",
-            (" OR ".join(terms),),
-        )
+        scores: dict[int, float] = {}
+        for term in _terms_asked(question):
+            for row_id, score in self._best_of_both(term).items():
+                scores[row_id] = scores.get(row_id, 0.0) + score
+        rows = self._database.execute("SELECT generation, document, place, first, last, id FROM chunks")
         hits = [
-            KeywordHit(row[0], row[1], row[2], row[5])
+            KeywordHit(row[0], row[1], row[2], scores[row[5]])
             for row in rows
-            if row[0] in served and _passes(chunk_filter, row[1], row[3], row[4])
+            if row[5] in scores and row[0] in served and _passes(chunk_filter, row[1], row[3], row[4])
         ]
         return sorted(hits, key=lambda hit: (-hit.score, hit.document_id, hit.chunk_index))
+
+    def _best_of_both(self, term: str) -> dict[int, float]:
+        """Score the rows with a term in their text or context by the better of the two."""
+        scores: dict[int, float] = {}
+        for table in ("terms", "contexts"):
+            query = f"SELECT rowid, -bm25({table}) FROM {table} WHERE {table} MATCH ?"  # noqa: S608
+            found = self._database.execute(query, (term,))
+            for row_id, score in found:
+                scores[row_id] = max(scores.get(row_id, 0.0), score)
+        return scores
 
     def close(self) -> None:
         self._database.close()

@@ -2923,6 +2923,21 @@ export interface components {
             end: number;
             /** Text */
             text: string;
+            /**
+             * Context
+             * @description Embedded and searched with the text; empty for none
+             */
+            context: string;
+            /**
+             * Heading Path
+             * @description The headings above the whole chunk, outermost first
+             */
+            heading_path: string[];
+            /**
+             * Page Name
+             * @description Name of its sheet, slide or chapter; empty for none
+             */
+            page_name: string;
         };
         /**
          * DailyUsageAnswer
@@ -3944,6 +3959,12 @@ export interface components {
             chunk_overlap: number;
             /** Embedding Model */
             embedding_model?: string | null;
+            /**
+             * Context
+             * @description Embed each chunk with its context
+             * @default true
+             */
+            context: boolean;
         };
         /**
          * Fusion
@@ -4411,6 +4432,7 @@ export interface components {
          *       "chunk_size": 512,
          *       "chunker_type": "recursive",
          *       "coalesce_neighbors": 2,
+         *       "context": true,
          *       "description": "Knowledge base for invoice processing",
          *       "embedding_model": "local/all-minilm-l6-v2",
          *       "name": "Invoice KB",
@@ -4453,6 +4475,12 @@ export interface components {
              * @default 0
              */
             coalesce_neighbors: number;
+            /**
+             * Context
+             * @description Embed and search each chunk with its context: the document's title and name, its headings, its sheet or slide. Offsets and stored text stay the chunk alone
+             * @default true
+             */
+            context: boolean;
         };
         /**
          * KnowledgeBaseDeleted
@@ -4511,6 +4539,11 @@ export interface components {
             embedding_dimensions: number;
             /** Coalesce Neighbors */
             coalesce_neighbors: number;
+            /**
+             * Context
+             * @description Whether chunks are embedded and searched with their context. False for knowledge bases of an older release: create one with the same settings and tags and `context: true` to move
+             */
+            context: boolean;
             /**
              * Vector Store
              * @description Retrieval backend: `local`, or MongoDB's search (`mongodb`)
@@ -4774,6 +4807,11 @@ export interface components {
             embedding_dimensions: number;
             /** Coalesce Neighbors */
             coalesce_neighbors: number;
+            /**
+             * Context
+             * @description Whether chunks are embedded and searched with their context. False for knowledge bases of an older release: create one with the same settings and tags and `context: true` to move
+             */
+            context: boolean;
             /**
              * Vector Store
              * @description Retrieval backend: `local`, or MongoDB's search (`mongodb`)
@@ -5105,6 +5143,11 @@ export interface components {
             embedding_dimensions: number;
             /** Coalesce Neighbors */
             coalesce_neighbors: number;
+            /**
+             * Context
+             * @description Whether chunks are embedded and searched with their context. False for knowledge bases of an older release: create one with the same settings and tags and `context: true` to move
+             */
+            context: boolean;
             /**
              * Vector Store
              * @description Retrieval backend: `local`, or MongoDB's search (`mongodb`)

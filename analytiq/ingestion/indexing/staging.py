@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from analytiq.inference.embedding.cache_key import chunk_hash
 from analytiq.inference.embedding.models import EmbeddingModels
 from analytiq.inference.embedding.service import EmbeddingService
 from analytiq.ingestion.chunking.base import Chunker
+from analytiq.ingestion.chunking.context import ChunkContext, ChunkContexts, in_context
 from analytiq.ingestion.chunking.registry import create_chunker
 from analytiq.ingestion.indexing.plan import Index, projection_in
 from analytiq.jobs.queue.runner import RunningJob
@@ -71,20 +72,18 @@ class Staging:
         chunks = await asyncio.to_thread(self._chunker(pair.knowledge_base).chunk, text)
         generation = await self._announce(running, pair, len(chunks))
         await checkpoint("indexing.announced")
-        locator = PageLocator(text.pages)
+        contexts = await asyncio.to_thread(ChunkContexts, text, pair.document.document_name)
+        pieces = _Pieces(PageLocator(text.pages), contexts, has_context=pair.knowledge_base.context)
         owner = _owner(pair, generation)
         backend = self._backends.of(pair.knowledge_base)
         size = STAGE_BATCH_SIZE
         for start in range(0, len(chunks), size):
-            window = chunks[start : start + size]
+            window = await asyncio.to_thread(pieces.of, chunks[start : start + size])
             vectors = await self._embedding.embed_chunks(
-                pair.organization, pair.knowledge_base, [chunk.text for chunk in window]
+                pair.organization, pair.knowledge_base, [piece.embedded for piece in window]
             )
             await checkpoint("indexing.window_embedded")
-            rows = [
-                _row(chunk, vectors[index], locator.between(chunk.start, chunk.end))
-                for index, chunk in enumerate(window)
-            ]
+            rows = [_row(piece, vectors[index]) for index, piece in enumerate(window)]
             await self._vectors.stage(owner, rows)
             await backend.write(pair.knowledge_base, owner, rows)
             await checkpoint("indexing.window_staged")
@@ -141,15 +140,50 @@ def _owner(pair: Pair, generation: Generation) -> VectorOwner:
     )
 
 
-def _row(chunk: Chunk, embedding: NDArray[np.float32], pages: tuple[int, int]) -> VectorRow:
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A chunk with its context and its first and last page."""
+
+    chunk: Chunk
+    context: ChunkContext
+    pages: tuple[int, int]
+
+    @property
+    def embedded(self) -> str:
+        return in_context(self.context.text, self.chunk.text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """Finds what is known of a text's chunks; without `has_context`, headings are shown and not embedded."""
+
+    locator: PageLocator
+    contexts: ChunkContexts
+    has_context: bool
+
+    def of(self, chunks: Sequence[Chunk]) -> list[_Piece]:
+        """Return the chunks with their contexts; pure CPU work."""
+        return [self._of(chunk) for chunk in chunks]
+
+    def _of(self, chunk: Chunk) -> _Piece:
+        context = self.contexts.of(chunk.start, chunk.end, chunk.token_count)
+        kept = context if self.has_context else replace(context, text="")
+        return _Piece(chunk, kept, self.locator.between(chunk.start, chunk.end))
+
+
+def _row(piece: _Piece, embedding: NDArray[np.float32]) -> VectorRow:
+    chunk, context = piece.chunk, piece.context
     return VectorRow(
         chunk_index=chunk.chunk_index,
-        chunk_hash=chunk_hash(chunk.text),
+        chunk_hash=chunk_hash(piece.embedded),
         chunk_text=chunk.text,
         embedding=embedding,
         token_count=chunk.token_count,
         start=chunk.start,
         end=chunk.end,
-        first_page=pages[0],
-        last_page=pages[1],
+        first_page=piece.pages[0],
+        last_page=piece.pages[1],
+        context=context.text,
+        heading_path=context.heading_path,
+        page_name=context.page_name,
     )

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from analytiq.errors import TransientError
 from analytiq.inference.embedding.base import InputType
@@ -10,6 +10,8 @@ from analytiq.inference.embedding.cache_key import cache_key, chunk_hash
 from analytiq.inference.embedding.models import ChosenModel, EmbeddingModels
 from analytiq.inference.embedding.prices import known_model
 from analytiq.inference.embedding.providers.local import LocalEmbedder
+from analytiq.inference.tokens import count_tokens
+from analytiq.ingestion.chunking.context import ChunkContexts, in_context
 from analytiq.ingestion.chunking.registry import check_chunking, create_chunker, needs_embeddings
 from analytiq.ingestion.knowledge_bases.estimation import Estimate, extrapolate, sample_size
 from analytiq.models.chunk import Chunk
@@ -39,6 +41,7 @@ class ForecastRequest:
     chunk_size: int
     chunk_overlap: int
     embedding_model: str | None
+    context: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +193,7 @@ class _Reading:
             )
         except TransientError:
             return None
-        chunks, keys = await asyncio.to_thread(self._cut, text)
+        chunks, keys = await asyncio.to_thread(self._cut, text, place.document_name)
         length = len(text.text)
         is_cut = length < place.characters
         if is_cut and len(chunks) <= 1 and needs_whole_chunks:
@@ -213,7 +216,7 @@ class _Reading:
             spu_tokens=_tokens(new.values()),
         )
 
-    def _cut(self, text: DocumentText) -> tuple[Sequence[Chunk], list[str]]:
+    def _cut(self, text: DocumentText, document_name: str) -> tuple[Sequence[Chunk], list[str]]:
         chunker = create_chunker(
             self._plan.wanted.chunker_type,
             chunk_size=self._plan.wanted.chunk_size,
@@ -221,6 +224,9 @@ class _Reading:
             embed_texts=self._local.embed_texts,
         )
         chunks = chunker.chunk(text)
+        if self._plan.wanted.context:
+            contexts = ChunkContexts(text, document_name)
+            chunks = [_with_context(chunk, contexts) for chunk in chunks]
         return chunks, [self._key(chunk) for chunk in chunks]
 
     def _key(self, chunk: Chunk) -> str:
@@ -239,6 +245,12 @@ class _Reading:
             for start in range(0, len(keys), LOOKUP_SIZE):
                 cached |= await self._cache.present_among(keys[start : start + LOOKUP_SIZE])
         return cached
+
+
+def _with_context(chunk: Chunk, contexts: ChunkContexts) -> Chunk:
+    """Return the chunk with the text and the tokens that are embedded."""
+    text = in_context(contexts.of(chunk.start, chunk.end, chunk.token_count).text, chunk.text)
+    return replace(chunk, text=text, token_count=count_tokens(text))
 
 
 def _of_all(totals: TextTotals, sample: Sequence[tuple[int, int]]) -> Estimate:

@@ -38,6 +38,7 @@ class NewKnowledgeBase:
     chunk_overlap: int
     embedding_model: str | None
     coalesce_neighbors: int
+    context: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,7 @@ class KnowledgeBases:
             embedding_model=model,
             embedding_dimensions=dimensions,
             coalesce_neighbors=wanted.coalesce_neighbors,
+            context=wanted.context,
             status=KnowledgeBaseStatus.INDEXING,
             vectors_uuid=vectors_uuid,
             vector_store=self._backends.name_of_new,

@@ -93,8 +93,17 @@ def chunk_terms(text: str, *, language: str | None = None) -> ChunkTerms:
     """Analyse a chunk; `language` applies if the language of its words is undetected."""
     plain = normalised(text)
     words = words_in(plain)
+    return _terms_of(plain, words, language_of(words) or language)
+
+
+def context_terms(context: str, language: str | None) -> ChunkTerms:
+    """Analyse a chunk's context in the language of its text: a title is too short to tell its own."""
+    plain = normalised(context)
+    return _terms_of(plain, words_in(plain), language)
+
+
+def _terms_of(plain: str, words: Sequence[str], own: str | None) -> ChunkTerms:
     characters = "" if plain.isascii() else " ".join("".join(UNSPACED_RUN.findall(plain)))
-    own = language_of(words) or language
     stems = _stems(own or ENGLISH)
     terms = [stems[word] for word in words]
     stopped = [folded(word) for word, term in zip(words, terms, strict=True) if not term]

@@ -35,10 +35,11 @@ class TextTotals:
 
 @dataclass(frozen=True, slots=True)
 class SampledText:
-    """The location of a document's text."""
+    """The location of a document's text, and the document's name."""
 
     text_id: str
     characters: int
+    document_name: str
 
 
 class ForecastRepository:
@@ -67,11 +68,11 @@ class ForecastRepository:
     async def sample(self, organization_id: str, tag_ids: Collection[str], *, size: int) -> list[SampledText]:
         """Return a random sample of the documents with text; all of them if there are fewer."""
         with_text: Row = {**_tagged(organization_id, tag_ids), **_HAS_TEXT}
-        shown: Row = {"text_id": 1, "character_count": 1}
+        shown: Row = {"text_id": 1, "character_count": 1, "document_name": 1}
         cursor = await self._documents.aggregate(
             [{"$match": with_text}, {"$project": shown}, {"$sample": {"size": size}}]
         )
-        return [SampledText(row["text_id"], row["character_count"]) async for row in cursor]
+        return [SampledText(row["text_id"], row["character_count"], row["document_name"]) async for row in cursor]
 
     async def dimensions(self, organization_id: str, model: str) -> int | None:
         """Return the dimensions of the organization's stored vectors of the model; None without any."""

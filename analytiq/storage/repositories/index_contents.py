@@ -22,7 +22,7 @@ BATCH_ROWS = 1000
 """Of vectors 1.6 MB at 384 dimensions, 6 MB at 1536: the event loop takes a batch in within some milliseconds."""
 ENTRIES_AT_ONCE = 500
 """A batch is decoded in one go, about 2 ms, in which the event loop does nothing else."""
-_TEXT_FIELDS = ("generation_id", "chunk_index", "first_page", "last_page", "chunk_text")
+_TEXT_FIELDS = ("generation_id", "chunk_index", "first_page", "last_page", "chunk_text", "context")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,7 @@ class ChunkText:
     first_page: int
     last_page: int
     text: str
+    context: str = ""
 
 
 class VectorSink(Protocol):
@@ -173,4 +174,5 @@ def _chunk(row: Row, document_of: Mapping[str, str]) -> ChunkText:
         first_page=int(row["first_page"]),
         last_page=int(row["last_page"]),
         text=str(row["chunk_text"]),
+        context=str(row.get("context", "")),
     )

@@ -103,6 +103,7 @@ class VectorRepository:
                 "end": row.end,
                 "first_page": row.first_page,
                 "last_page": row.last_page,
+                **_context_of(row),
             }
             for row in rows
         ]
@@ -174,7 +175,16 @@ def passage_of(row: Row) -> Passage:
         end=int(row["end"]),
         first_page=int(row["first_page"]),
         last_page=int(row["last_page"]),
+        context=str(row.get("context", "")),
+        heading_path=tuple(str(heading) for heading in row.get("heading_path", ())),
+        page_name=str(row.get("page_name", "")),
     )
+
+
+def _context_of(row: VectorRow) -> Row:
+    """Return the fields of a chunk's context, which most chunks of plain text lack."""
+    fields: Row = {"context": row.context, "heading_path": list(row.heading_path), "page_name": row.page_name}
+    return {name: value for name, value in fields.items() if value}
 
 
 def _batches(documents: Iterable[Row]) -> Iterator[list[RawBSONDocument]]:

@@ -21,6 +21,7 @@ VECTOR_INDEX = "analytiq_vectors"
 WORD_INDEX = "analytiq_words"
 EMBEDDING = "embedding"
 CHUNK_TEXT = "chunk_text"
+CONTEXT = "context"
 CHARACTER_PAIRS, WHOLE = "character_pairs", "whole"
 """Further analyzers of a text, besides English stems: pairs of characters, and whole codes."""
 
@@ -106,8 +107,11 @@ def vector_index(dimensions: int, quantization: Quantization) -> SearchIndex:
     return SearchIndex(VECTOR_INDEX, "vectorSearch", {"fields": [vector, *filters]})
 
 
-def word_index() -> SearchIndex:
-    """Return the index of the texts: English stems, pairs of characters, and literal codes."""
+def word_index(*, has_context: bool = False) -> SearchIndex:
+    """Return the index of the texts: English stems, pairs of characters, and literal codes.
+
+    `has_context`: chunks have contexts to search. Without them the definition stays, and no index is built again.
+    """
     whole = {
         "name": WHOLE,
         "tokenizer": {"type": "whitespace"},
@@ -122,7 +126,8 @@ def word_index() -> SearchIndex:
         "analyzer": "lucene.english",
         "multi": {name: {"type": "string", "analyzer": analyzer} for name, analyzer in analyzers.items()},
     }
-    fields: Row = {CHUNK_TEXT: text, **{path.value: {"type": "token"} for path in _TOKENS}}
+    texts = (CHUNK_TEXT, CONTEXT) if has_context else (CHUNK_TEXT,)
+    fields: Row = {**dict.fromkeys(texts, text), **{path.value: {"type": "token"} for path in _TOKENS}}
     fields |= {path.value: {"type": "number"} for path in _NUMBERS}
     fields |= {Path.UPLOAD_DATE.value: {"type": "date"}, Path.IS_PARTIAL.value: {"type": "boolean"}}
     mappings = {"dynamic": False, "fields": _nested(fields)}

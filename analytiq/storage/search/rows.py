@@ -20,7 +20,6 @@ from analytiq.storage.repositories.rows import Row
 from analytiq.storage.repositories.vectors import collection_name, from_bindata, to_bindata
 from analytiq.storage.search.indexes import EMBEDDING, VECTOR_INDEX, WORD_INDEX, said
 from analytiq.storage.search.predicates import Condition, Path, Predicate, Verdict, every, one_of
-from analytiq.storage.search.questions import clauses_of
 from analytiq.storage.search.rendering import Stage, search_operator, vector_search_filter
 
 MOST_FOUND = 10_000
@@ -94,25 +93,27 @@ class SearchRowRepository:
         return await self._found(organization_id, kb_id, [{"$vectorSearch": stage}], "vectorSearchScore")
 
     async def by_words(
-        self, organization_id: str, kb_id: str, question: str, *, verdict: Verdict, limit: int
+        self, organization_id: str, kb_id: str, clauses: Sequence[Stage], *, verdict: Verdict, limit: int
     ) -> list[FoundChunk]:
-        """Return the chunks with the highest scores, best first.
+        """Return the chunks with the highest scores by a question's clauses, best first.
 
         Raises:
             TransientError: see `nearest`.
         """
-        stage = _word_stage(organization_id, question, verdict)
+        stage = _word_stage(organization_id, clauses, verdict)
         if stage is None:
             return []
         return await self._found(organization_id, kb_id, [{"$search": stage}, {"$limit": limit}], "searchScore")
 
-    async def count_by_words(self, organization_id: str, kb_id: str, question: str, *, verdict: Verdict) -> int:
+    async def count_by_words(
+        self, organization_id: str, kb_id: str, clauses: Sequence[Stage], *, verdict: Verdict
+    ) -> int:
         """Count the chunks in the server's index, including those deleted from the collection since.
 
         Raises:
             TransientError: see `nearest`.
         """
-        stage = _word_stage(organization_id, question, verdict)
+        stage = _word_stage(organization_id, clauses, verdict)
         if stage is None:
             return 0
         pipeline: list[Stage] = [{"$searchMeta": {**stage, "count": {"type": "total"}}}]
@@ -218,12 +219,12 @@ class SearchRowRepository:
             ) from error
 
 
-def _word_stage(organization_id: str, question: str, verdict: Verdict) -> Stage | None:
+def _word_stage(organization_id: str, clauses: Sequence[Stage], verdict: Verdict) -> Stage | None:
     """Build the `$search` stage; None if nothing can match."""
-    predicate, clauses = _within(organization_id, verdict), clauses_of(question)
+    predicate = _within(organization_id, verdict)
     if predicate is None or not clauses:
         return None
-    compound = {"should": clauses, "minimumShouldMatch": 1, "filter": [search_operator(predicate)]}
+    compound = {"should": list(clauses), "minimumShouldMatch": 1, "filter": [search_operator(predicate)]}
     return {"index": WORD_INDEX, "compound": compound}
 
 

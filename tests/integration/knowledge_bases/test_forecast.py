@@ -25,6 +25,7 @@ async def forecast(tenant: Tenant, **options: Any) -> Forecast:
         "chunk_size": CHUNK_TOKENS,
         "chunk_overlap": 0,
         "embedding_model": REMOTE_MODEL,
+        "context": False,
         **options,
     }
     return await tenant.services.ingestion.forecasts.forecast(tenant.organization, ForecastRequest(**wanted))
@@ -76,6 +77,19 @@ async def test_forecast_of_a_half_cached_collection_is_what_the_other_half_then_
     assert await charged(migrated, tenant.id) - before == found.spus.value
     chunk_count = (await tenant.services.ingestion.knowledge_bases.get(tenant.id, kb.id)).chunk_count
     assert chunk_count == found.chunks.value == found.cached_chunks.value + found.spus.value
+
+
+async def test_forecast_counts_contexts_as_indexing_does(tenant: Tenant, migrated: MongoConnection) -> None:
+    for name in ("whales", "copy"):
+        await tenant.document(f"{name}.md", f"# Seas\n\n{prose('whales', 10)}\n\n## Ice\n\n{prose('ice', 10)}")
+    found = await forecast(tenant, context=True)
+    without = await forecast(tenant)
+    kb = await tenant.knowledge_base(context=True)
+    await tenant.drain()
+    assert await charged(migrated, tenant.id) == found.spus.value == found.chunks.value == 2 * without.spus.value
+    assert found.tokens.value > without.tokens.value
+    assert (await tenant.services.ingestion.knowledge_bases.get(tenant.id, kb.id)).context
+    assert (await forecast(tenant, context=True)).spus.value == 0
 
 
 @pytest.mark.parametrize("chunker", ["recursive", "sentence", "token", "word"])

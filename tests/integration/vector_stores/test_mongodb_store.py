@@ -17,6 +17,7 @@ from analytiq.settings import SearchSettings
 from analytiq.storage.repositories.index_entries import IndexEntryRepository
 from analytiq.storage.repositories.vectors import collection_name
 from analytiq.storage.search.indexes import VECTOR_INDEX, WORD_INDEX
+from analytiq.storage.search.questions import clauses_of
 from tests.fakes.search_server import SearchServer, definitions
 from tests.integration.conftest import Compose, EventuallyTrue
 from tests.integration.tenant import Tenant, new_tenant, prose
@@ -452,4 +453,4 @@ async def test_another_organization_finds_nothing_even_where_the_filter_is_lost(
     found = await rows.nearest(kb.organization_id, kb.id, query, verdict=True, limit=5, candidates=None)
     assert len(found) == 5
     assert await rows.nearest(foreign.organization_id, kb.id, query, verdict=True, limit=5, candidates=None) == []
-    assert await rows.by_words(foreign.organization_id, kb.id, "whales", verdict=True, limit=5) == []
+    assert await rows.by_words(foreign.organization_id, kb.id, clauses_of("whales"), verdict=True, limit=5) == []

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.storage.search.indexes import CHARACTER_PAIRS, CHUNK_TEXT, WHOLE, word_index
+from analytiq.storage.search.indexes import CHARACTER_PAIRS, CHUNK_TEXT, CONTEXT, WHOLE, word_index
 from analytiq.storage.search.questions import LONGEST_WORD, clauses_of, way
 from tests.fakes.search_server import definitions, words
 from tests.fakes.search_server.errors import RefusedError
 
-DEFINITION = definitions.parse("search", word_index().definition)
+DEFINITION = definitions.parse("search", word_index(has_context=True).definition)
 DOCUMENTS = {1: {CHUNK_TEXT: "Whales sing 鯨の歌, says (INV-2024/00123)."}, 2: {CHUNK_TEXT: "INV 2024 00123"}}
 
 
@@ -46,6 +46,30 @@ def test_a_long_question_leaves_room_for_a_filter_below_the_servers_limit_of_ter
     words.run({"compound": compound}, DEFINITION, DOCUMENTS)
     with pytest.raises(RefusedError, match="maxClauseCount"):
         words.run({"compound": {**compound, "filter": [kind] * 1024}}, DEFINITION, DOCUMENTS)
+
+
+@pytest.mark.parametrize("question", ["a b ", "鯨", "x-1 ", "a-", "鯨-歌 ", "word, ", "whale鯨 x-1 "])
+def test_contexts_leave_the_same_room_for_a_filter(question: str) -> None:
+    kind = {"equals": {"path": "document_id", "value": "1"}}
+    compound = {"should": clauses_of(question * 5000, has_context=True), "minimumShouldMatch": 1}
+    words.run({"compound": {**compound, "filter": [kind] * 384}}, DEFINITION, DOCUMENTS)
+
+
+def test_a_word_counts_in_the_context_only_where_the_text_lacks_it() -> None:
+    documents = {
+        1: {CHUNK_TEXT: "Zebra prints labels", CONTEXT: "Zebra-4000"},
+        2: {CHUNK_TEXT: "Zebra prints labels", CONTEXT: "Lion"},
+        3: {CHUNK_TEXT: "It prints labels", CONTEXT: "Zebra-4000"},
+        4: {CHUNK_TEXT: "It prints labels"},
+    }
+    stage = {"compound": {"should": clauses_of("zebra", has_context=True), "minimumShouldMatch": 1}}
+    found = {hit.identifier: hit.score for hit in words.run(stage, DEFINITION, documents)}
+    assert set(found) == {1, 2, 3}
+    assert found[1] == found[2]
+    stage = {"compound": {"should": clauses_of("Zebra-4000", has_context=True), "minimumShouldMatch": 1}}
+    ranked = [hit.identifier for hit in words.run(stage, DEFINITION, documents)]
+    assert ranked[0] in (1, 3)
+    assert ranked[-1] == 2
 
 
 def test_a_long_question_is_asked_from_its_beginning() -> None:

@@ -81,6 +81,7 @@ export function CreateForm({ original }: { original: KnowledgeBase | undefined }
           params: { path: organizationPath() },
           body: {
             ...bodyOf(values),
+            context: true,
             ...fixedOf(values.embedding_model, values.chunker_type, values.chunk_size, values.chunk_overlap),
           },
           headers: idempotencyKey(),

@@ -25,7 +25,7 @@ def judge_entries(
 ) -> list[Drift]:
     """Compare members with entries of the same documents, all by document id; pure.
 
-    `documents`: documents whose chunks store tags and metadata, which must be up to date.
+    `documents`: documents whose chunks store tags and metadata, or a context with the name, which must be up to date.
     """
     found: list[Drift] = []
     configuration_hash = knowledge_base.configuration_hash
@@ -46,14 +46,18 @@ def judge_entries(
 
 
 def _is_otherwise(knowledge_base: KnowledgeBase, document: Document | None, entry: IndexEntry) -> bool:
-    projection = projection_in(knowledge_base, document) if document is not None else None
+    if document is None:
+        return False
+    if entry.context_hash != knowledge_base.context_hash_of(document.document_name):
+        return True
+    projection = projection_in(knowledge_base, document)
     return projection is not None and projection.hash != entry.projection_hash
 
 
 class IndexEntries(KnowledgeBaseInvariant):
     """Checks this invariant. Merges two sorted scans, members and entries, in ranges of document ids.
 
-    A full pass also reads the documents of knowledge bases whose chunks store their tags and metadata.
+    A full pass also reads the documents of knowledge bases whose chunks store their tags and metadata, or their name.
     """
 
     name = "index_entries"
@@ -84,7 +88,8 @@ class IndexEntries(KnowledgeBaseInvariant):
     async def _documents_of(
         self, knowledge_base: KnowledgeBase, document_ids: Collection[str], depth: Depth
     ) -> dict[str, Document]:
-        if depth is not Depth.FULL or not filters_stored_chunks(knowledge_base.vector_store):
+        stores_fields = knowledge_base.context or filters_stored_chunks(knowledge_base.vector_store)
+        if depth is not Depth.FULL or not stores_fields:
             return {}
         return await self.rows.document_survey.of_ids(knowledge_base.organization_id, document_ids)
 

@@ -107,7 +107,7 @@ class MongoBackend:
 
     def _wanted(self, knowledge_base: KnowledgeBase) -> list[SearchIndex]:
         wanted = [vector_index(knowledge_base.embedding_dimensions, self._settings.quantization)]
-        return [*wanted, word_index()] if self._with_keywords else wanted
+        return [*wanted, word_index(has_context=knowledge_base.context)] if self._with_keywords else wanted
 
     async def _indexable(self, knowledge_base: KnowledgeBase, generation_id: str, sample: list[int]) -> list[int]:
         """Return the chunks the server can index: it silently skips a vector of zeros, which has no direction."""

@@ -13,6 +13,7 @@ from analytiq.retrieval.backends.mongodb.hits import CurrentHits, Narrowing, nar
 from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet, contains
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.search.indexes import VECTOR_INDEX, WORD_INDEX, not_queryable
+from analytiq.storage.search.questions import clauses_of
 from analytiq.storage.search.rows import MOST_FOUND, REFUSED, SCORE_DECIMALS, FoundChunk
 
 log = structlog.get_logger(__name__)
@@ -91,18 +92,19 @@ class MongoReader:
         narrowed = narrowing(chunk_filter)
         if self._epoch.epoch == 0 or narrowed.verdict is False or not question.strip():
             return []
-        asked_of = (self._knowledge_base.organization_id, self._knowledge_base.id, question)
+        asked_of = (self._knowledge_base.organization_id, self._knowledge_base.id)
+        clauses = clauses_of(question, has_context=self._knowledge_base.context)
 
         async def ask(asked: int) -> list[FoundChunk]:
             try:
-                return await self._rows.by_words(*asked_of, verdict=narrowed.verdict, limit=asked)
+                return await self._rows.by_words(*asked_of, clauses, verdict=narrowed.verdict, limit=asked)
             except TransientError as error:
                 if error.code == REFUSED:
                     await self._require_index(WORD_INDEX)
                 raise
 
         async def is_exhausted(asked: int, _: int) -> bool:
-            return asked >= await self._rows.count_by_words(*asked_of, verdict=narrowed.verdict)
+            return asked >= await self._rows.count_by_words(*asked_of, clauses, verdict=narrowed.verdict)
 
         chunks = await self._hits.gather(
             self._knowledge_base,

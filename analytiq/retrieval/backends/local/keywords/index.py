@@ -18,10 +18,10 @@ from analytiq.retrieval.backends.base import KeywordHit
 from analytiq.retrieval.backends.local.keywords.schema import LANGUAGE, row_of, schema, state_row
 from analytiq.retrieval.backends.local.keywords.view import View, common_languages
 from analytiq.retrieval.filters.selection import Selection
-from analytiq.retrieval.terms.analysis import RELEASE, chunk_terms
+from analytiq.retrieval.terms.analysis import RELEASE, chunk_terms, context_terms
 from analytiq.storage.repositories.index_contents import ChunkText
 
-FORMAT = f"1, terms {RELEASE}, tantivy {version('tantivy')}"
+FORMAT = f"2, terms {RELEASE}, tantivy {version('tantivy')}"
 """Version of the files' format; indexes of another format are rebuilt."""
 WRITER_BYTES = 48_000_000
 """Memory for unwritten terms: 30,000 chunks of 200 words. A small change uses far less."""
@@ -121,7 +121,8 @@ class WordIndex:
                 terms = chunk_terms(chunk.text, language=languages.get(chunk.generation_id))
                 if terms.language is not None:
                     languages[chunk.generation_id] = terms.language
-                writer.add_document(row_of(chunk, terms))
+                context = context_terms(chunk.context, languages.get(chunk.generation_id))
+                writer.add_document(row_of(chunk, terms, context))
 
     def remove(self, generation_ids: Collection[str]) -> None:
         """Remove generations, still visible until `commit`; unknown generations are ignored."""

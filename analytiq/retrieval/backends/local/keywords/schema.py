@@ -10,6 +10,10 @@ from analytiq.storage.repositories.index_contents import ChunkText
 WORDS = "words"
 EXACT = "exact"
 CHARACTERS = "characters"
+CONTEXT_WORDS = "context_words"
+CONTEXT_EXACT = "context_exact"
+CONTEXT_CHARACTERS = "context_characters"
+"""The terms of the chunk's context, apart from those of its text: a word counts in the better of the two."""
 LANGUAGE = "language"
 
 
@@ -17,7 +21,7 @@ LANGUAGE = "language"
 def schema() -> tantivy.Schema:
     """Return the schema, the same for every index."""
     builder = tantivy.SchemaBuilder()
-    for name in (WORDS, EXACT, CHARACTERS):
+    for name in (WORDS, EXACT, CHARACTERS, CONTEXT_WORDS, CONTEXT_EXACT, CONTEXT_CHARACTERS):
         # Terms come ready: the tokenizer only takes them apart again. Frequencies are for BM25, positions for nobody.
         builder.add_text_field(name, tokenizer_name="whitespace", index_option="freq")
     for name in ("generation", "document"):
@@ -32,8 +36,8 @@ def schema() -> tantivy.Schema:
     return builder.build()
 
 
-def row_of(chunk: ChunkText, terms: ChunkTerms) -> tantivy.Document:
-    """Return the row that indexes a chunk."""
+def row_of(chunk: ChunkText, terms: ChunkTerms, context: ChunkTerms) -> tantivy.Document:
+    """Return the row that indexes a chunk by the terms of its text and of its context."""
     row = tantivy.Document()
     row.add_text("generation", chunk.generation_id)
     row.add_text("document", chunk.document_id)
@@ -41,10 +45,16 @@ def row_of(chunk: ChunkText, terms: ChunkTerms) -> tantivy.Document:
     row.add_integer("first_page", chunk.first_page)
     row.add_integer("last_page", chunk.last_page)
     row.add_text(WORDS, terms.words)
-    if terms.codes or terms.stopped:
-        row.add_text(EXACT, terms.exact)
-    if terms.characters:
-        row.add_text(CHARACTERS, terms.characters)
+    optional = {
+        EXACT: terms.exact,
+        CHARACTERS: terms.characters,
+        CONTEXT_WORDS: context.words,
+        CONTEXT_EXACT: context.exact,
+        CONTEXT_CHARACTERS: context.characters,
+    }
+    for name, value in optional.items():
+        if value:
+            row.add_text(name, value)
     if terms.language is not None:
         row.add_text(LANGUAGE, terms.language)
     return row

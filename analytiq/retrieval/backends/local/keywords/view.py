@@ -7,7 +7,14 @@ from dataclasses import dataclass
 import tantivy
 
 from analytiq.retrieval.backends.base import KeywordHit
-from analytiq.retrieval.backends.local.keywords.schema import CHARACTERS, EXACT, WORDS
+from analytiq.retrieval.backends.local.keywords.schema import (
+    CHARACTERS,
+    CONTEXT_CHARACTERS,
+    CONTEXT_EXACT,
+    CONTEXT_WORDS,
+    EXACT,
+    WORDS,
+)
 from analytiq.retrieval.filters.compilers.local_keywords import compiled, document_count
 from analytiq.retrieval.filters.selection import Selection, contains
 from analytiq.retrieval.terms.analysis import Asked, AskedCode, AskedWord, asked_terms
@@ -116,24 +123,29 @@ class View:
         clauses += [clause for code in asked.codes[:MOST_TERMS] if (clause := self._code(code))]
         clauses += [self._character(character) for character in asked.characters[:MOST_TERMS]]
         if not clauses:
-            clauses = [self._term(EXACT, word) for word in asked.stopped[:MOST_TERMS]]
+            clauses = [self._best_of([(EXACT, word), (CONTEXT_EXACT, word)]) for word in asked.stopped[:MOST_TERMS]]
         if not clauses:
             return None
         return tantivy.Query.boolean_query([(tantivy.Occur.Should, clause) for clause in clauses])
 
     def _word(self, word: AskedWord, count: float) -> tantivy.Query | None:
-        """Match the best form of the word that a chunk may contain; None if no chunk contains any form."""
-        ways = [(WORDS, stem) for stem in word.stems]
-        ways += [(EXACT, word.exact)] if word.exact else []
-        queries = [self._term(name, term) for name, term in ways if self.searcher.doc_freq(name, term)]
-        if not queries:
+        """Match the best form of the word in a chunk's text or context; None if no chunk contains any form.
+
+        The better of the two fields counts, and not their sum: added, a title's words count twice, which cost SciFact
+        .019 of nDCG@10, while the better one never harmed.
+        """
+        ways = [(name, stem) for stem in word.stems for name in (WORDS, CONTEXT_WORDS)]
+        ways += [(name, word.exact) for name in (EXACT, CONTEXT_EXACT)] if word.exact else []
+        ways = [(name, term) for name, term in ways if self.searcher.doc_freq(name, term)]
+        if not ways:
             return None
-        query = queries[0] if len(queries) == 1 else tantivy.Query.disjunction_max_query(queries)
+        query = self._best_of(ways)
         return query if count == 1.0 else tantivy.Query.boost_query(query, count)
 
     def _code(self, code: AskedCode) -> tantivy.Query | None:
         """Score a whole code above all its parts together: a chunk with the code ranks above one with the parts."""
-        ways = [*((EXACT, term) for term in code.spellings), *((WORDS, number) for number in code.numbers)]
+        ways = [(name, term) for term in code.spellings for name in (EXACT, CONTEXT_EXACT)]
+        ways += [(name, number) for number in code.numbers for name in (WORDS, CONTEXT_WORDS)]
         queries = [
             tantivy.Query.const_score_query(self._term(name, term), self._worth(code, self._rarity(name, term)))
             for name, term in ways
@@ -144,10 +156,17 @@ class View:
     def _worth(self, code: AskedCode, rarity: float) -> float:
         if code.is_amount:
             return AMOUNT_WEIGHT * rarity
-        return SATURATED * max(rarity, sum(self._rarity(WORDS, part) for part in code.parts))
+        of_parts = sum(max(self._rarity(name, part) for name in (WORDS, CONTEXT_WORDS)) for part in code.parts)
+        return SATURATED * max(rarity, of_parts)
 
     def _character(self, character: str) -> tantivy.Query:
-        return tantivy.Query.boost_query(self._term(CHARACTERS, character), CHARACTER_BOOST)
+        ways = [(CHARACTERS, character), (CONTEXT_CHARACTERS, character)]
+        return tantivy.Query.boost_query(self._best_of(ways), CHARACTER_BOOST)
+
+    def _best_of(self, ways: Sequence[tuple[str, str]]) -> tantivy.Query:
+        """Match any of the terms, (field, term) each, with the score of the best one."""
+        queries = [self._term(name, term) for name, term in ways]
+        return queries[0] if len(queries) == 1 else tantivy.Query.disjunction_max_query(queries)
 
     def _rarity(self, name: str, term: str) -> float:
         """Return BM25's inverse document frequency."""
