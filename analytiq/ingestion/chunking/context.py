@@ -29,7 +29,7 @@ MOST_COLUMNS = 30
 
 _BLANKS = re.compile(r"\s+")
 _EXTENSION = re.compile(
-    r"\.(?:pdf|docx?|dotx?|docm|pptx?|ppsx?|xls[xmb]?|od[tsp]|rtf|x?html?|md|markdown|te?xt|csv|tsv|json|jsonl|ndjson"
+    r"\.(?:pdf|docx?|dotx?|docm|pptx?|ppsx?|xls[xmb]?|od[tsp]|rtf|x?html?|md|markdown|txt|text|csv|tsv|json|jsonl|ndjson"
     r"|ya?ml|xml|eml|msg|mbox|epub|ipynb|png|jpe?g|gif|tiff?|bmp|webp|svg|zip|tar|gz|tgz|py|m?js|cjs|tsx?|jsx|go|java|rs"
     r"|cs|cpp|cc|c|hpp|h|sql|rb|php|sh|kt|swift|scala|log|ini|toml|cfg|conf|srt|vtt|tex|rst|org|adoc)$",
     re.IGNORECASE,
