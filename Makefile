@@ -188,10 +188,9 @@ bench: setup-dev ## Run the short version of every benchmark; BENCH_ARGUMENTS ar
 eval-extraction: setup-dev ## Phrases, pages, blocks, tables by cell and seconds by kind of file: DIRECTORIES="DIRECTORY …"
 	$(BIN)/python -m benchmarks.extraction $(DIRECTORIES) $(EVALUATION_ARGUMENTS)
 
-eval-retrieval: setup-dev ## nDCG@10 and recall@100 by mode: COLLECTIONS=DIRECTORY, in the layout of BEIR
-	@test -n "$(COLLECTIONS)" || { echo "Name the directory of the collections: make eval-retrieval" \
-		"COLLECTIONS=/path/to/collections (docs/reference/evaluation.md says how they are laid out)"; exit 1; }
-	$(BIN)/python -m benchmarks.retrieval "$(COLLECTIONS)" $(EVALUATION_ARGUMENTS)
+eval-retrieval: setup-dev ## hit@k and nDCG@10 of the set in tests/data/retrieval; COLLECTIONS=DIRECTORY: of BEIR's
+	@if [ -n "$(COLLECTIONS)" ]; then exec $(BIN)/python -m benchmarks.retrieval "$(COLLECTIONS)" $(EVALUATION_ARGUMENTS); \
+		else exec $(BIN)/python -m benchmarks.context_retrieval $(EVALUATION_ARGUMENTS); fi
 
 bench-peers: ## Make .venv-benchmarks, with other vector libraries for `python -m benchmarks.vectors --peers`
 	"$(PYTHON)" -m venv --clear .venv-benchmarks
