@@ -83,7 +83,7 @@ class TextNodes:
 
     def _is_gone(self, element: Element, name: str) -> bool:
         properties = child_of(element, f"{name}Pr")
-        if properties is None:
+        if properties is None or not len(properties):
             return False
         hidden = HIDDEN_BY_CHANGES[self.changes]
         marks = {mark for key in hidden for mark in (key, _CELL_MARKS.get(key, key))}
