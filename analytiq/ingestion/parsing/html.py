@@ -67,7 +67,7 @@ def write_html(builder: TextBuilder, root: Element, *, left_out: frozenset[int] 
 def hidden_warnings(words: int) -> tuple[str, ...]:
     """Return the warning about hidden words, if there are any."""
     noun = "word" if words == 1 else "words"
-    return (f"{words} hidden {noun} not read: a browser does not show such text",) if words else ()
+    return (f"{words} hidden {noun} not read: readers of the document do not see such text",) if words else ()
 
 
 def page_title(root: Element) -> str:

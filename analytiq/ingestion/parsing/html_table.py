@@ -197,15 +197,20 @@ def _is_all_bold(cell: Element) -> bool:
 
 
 def _is_above_numbers(rows: Sequence[_Row]) -> bool:
+    return not rows[0].is_one_cell and names_above_numbers([row.texts for row in rows])
+
+
+def names_above_numbers(rows: Sequence[Sequence[str]]) -> bool:
     """Return True if the first row holds distinct short words, and a column below it numbers alone."""
-    names, body = rows[0].texts, rows[1:]
-    if len(body) < 2 or not all(names) or len(set(names)) < len(names) or rows[0].is_one_cell:
+    if len(rows) < 3:
+        return False
+    names, body = rows[0], rows[1:]
+    if len(names) < 2 or not all(names) or len(set(names)) < len(names):
         return False
     if any(len(name) > MAX_NAME_CHARACTERS or looks_like_number(name) for name in names):
         return False
     return any(
-        all(column < len(row.texts) and looks_like_number(row.texts[column]) for row in body)
-        for column in range(len(names))
+        all(column < len(row) and looks_like_number(row[column]) for row in body) for column in range(len(names))
     )
 
 

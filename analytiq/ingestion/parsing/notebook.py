@@ -1,6 +1,5 @@
 """Jupyter notebooks: texts unchanged, code and its printed output as code."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
@@ -9,14 +8,18 @@ import orjson
 from analytiq.errors import CorruptFileError
 from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
 from analytiq.ingestion.parsing.charset import decode_text
-from analytiq.models.text import ParsedDocument, ParsedPage
+from analytiq.ingestion.parsing.html import first_heading, hidden_warnings, write_html
+from analytiq.ingestion.parsing.html_tree import html_tree
+from analytiq.ingestion.parsing.markdown import write_markdown
+from analytiq.ingestion.parsing.text_builder import TextBuilder
+from analytiq.models.text import ParsedDocument
 
 MAX_OUTPUT_CHARACTERS = 20_000
 """Most output characters of one cell: hours of a training run's output say nothing about the notebook."""
 
 
 class NotebookParser:
-    """One page of Markdown, without pictures and cell numbers."""
+    """One page, without pictures and cell numbers."""
 
     content_types = ("application/x-ipynb+json",)
     extensions = (".ipynb",)
@@ -34,20 +37,47 @@ class NotebookParser:
         sheets = [notebook, *_mappings(_member(notebook, "worksheets"))]
         cells = [cell for sheet in sheets for cell in _mappings(_member(sheet, "cells"))]
         language = _language(notebook)
+        builder = TextBuilder()
+        hidden = sum(_write_cell(builder, cell, language) for cell in cells)
+        page = builder.page(1)
         report_progress(1, 1)
-        return ParsedDocument((ParsedPage(1, "\n\n".join(part for cell in cells for part in _parts(cell, language))),))
+        return ParsedDocument((page,), hidden_warnings(hidden), first_heading(page))
 
 
-def _parts(cell: dict[str, object], language: str) -> Iterator[str]:
+def _write_cell(builder: TextBuilder, cell: dict[str, object], language: str) -> int:
+    """Write a cell; return the number of hidden words that were left out."""
     source = _text(cell.get("source", cell.get("input"))).strip()
-    if cell.get("cell_type") != "code":
-        yield from filter(None, [source])
-        return
-    if source:
-        yield f"```{language}\n{source}\n```"
-    printed = "\n".join(filter(None, map(_printed, _mappings(cell.get("outputs"))))).strip()
-    if printed:
-        yield f"```\n{printed[:MAX_OUTPUT_CHARACTERS]}\n```"
+    kind = cell.get("cell_type")
+    if kind == "code":
+        builder.code(source, language=language)
+        return _write_outputs(builder, _mappings(cell.get("outputs")))
+    if kind == "heading":  # of the older format
+        level = cell.get("level")
+        builder.heading(source, level if isinstance(level, int) else 1)
+        return 0
+    if kind == "raw":
+        builder.paragraph(source)
+        return 0
+    return write_markdown(builder, source)
+
+
+def _write_outputs(builder: TextBuilder, outputs: list[dict[str, object]]) -> int:
+    """Write what a cell printed: tables by their cells, the rest as it stands."""
+    hidden = 0
+    printed: list[str] = []
+    left = MAX_OUTPUT_CHARACTERS
+    for output in outputs:
+        html = _text(_member(output.get("data"), "text/html"))
+        if "<table" in html[:MAX_OUTPUT_CHARACTERS] and len(html) <= left:
+            builder.code("\n".join(printed))
+            printed.clear()
+            hidden += write_html(builder, html_tree(html))
+            left -= len(html)
+        elif words := _printed(output)[: max(left, 0)]:
+            printed.append(words)
+            left -= len(words)
+    builder.code("\n".join(printed))
+    return hidden
 
 
 def _printed(output: dict[str, object]) -> str:

@@ -36,7 +36,7 @@ def notebook(tmp_path: Path) -> Read:
 @pytest.mark.parametrize(
     ("source", "text"),
     [
-        (rb"{\rtf1\ansi Plain \b bold\b0 .\par Next}", "Plain bold.\nNext"),
+        (rb"{\rtf1\ansi Plain \b bold\b0 .\par Next}", "Plain bold.\n\nNext"),
         (rb"{\rtf1\ansi\ansicpg1251 \'cf\'f0\'e8\'e2\'e5\'f2}", "Привет"),
         (rb"{\rtf1\ansi Gr\u246?\u223?e}", "Größe"),
         (rb"{\rtf1\ansi \u-10179?\u-8704?}", "😀"),
@@ -44,12 +44,27 @@ def notebook(tmp_path: Path) -> Read:
         (b"{\\rtf1\\ansi\\ansicpg1252 M\xfcsli}", "Müsli"),
         (rb"{\rtf1 {\fonttbl{\f0 Arial;}}{\*\generator Word}seen}", "seen"),
         (rb"{\rtf1 {\pict\pngblip 89504e47}after}", "after"),
+        (rb"{\rtf1 {\v secret} seen {\deleted gone}\v0\par}", "seen"),
+        (rb"{\rtf1\pard\outlinelevel1 Locks\par\pard Words{\footnote A note.}.\par}", "## Locks\n\nWords.\n\nA note."),
+        (rb"{\rtf1{\stylesheet{\s3\b heading 1;}}\pard\s3 Gates\par\pard Words}", "# Gates\n\nWords"),
+        (rb"{\rtf1{\header Town}\pard{\listtext 2.\tab}Open\par{\listtext\'b7}Shut\par}", "2. Open\n- Shut\n\nTown"),
+        (
+            rb"{\rtf1\trowd Item\cell Fee\cell\row\trowd Boat\cell 1\cell\row\trowd Barge\cell 2\cell\row}",
+            "Item | Fee\nItem: Boat; Fee: 1\nItem: Barge; Fee: 2",
+        ),
         (rb"{\rtf1 never closed", "never closed"),
         (rb'{\rtf1 {\field{\*\fldinst{HYPERLINK "https://example.com"}}{\fldrslt the words}}.}', "the words."),
     ],
 )
 def test_words_of_rich_text_are_read(rich_text: Callable[[bytes], str], source: bytes, text: str) -> None:
     assert rich_text(source) == text
+
+
+def test_hidden_words_of_rich_text_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "letter.rtf"
+    path.write_bytes(rb"{\rtf1 seen {\v two words}}")
+    document = RtfParser().parse(path, ParseOptions(), lambda done, total: None)
+    assert document.warnings[0].startswith("2 hidden words not read")
 
 
 def test_notebook_gives_texts_code_and_what_it_printed(notebook: Read) -> None:
@@ -65,9 +80,15 @@ def test_notebook_gives_texts_code_and_what_it_printed(notebook: Read) -> None:
     ]
     text = notebook({"cells": cells, "metadata": {"language_info": {"name": "python"}}, "nbformat": 4})
     assert text == (
-        "# Yields\nof quinces\n\n```python\nprint(6 * 7)\n```\n\n```\n42\n\n<Figure>\n```\n\n"
+        "# Yields\n\nof quinces\n\n```python\nprint(6 * 7)\n```\n\n```\n42\n\n<Figure>\n```\n\n"
         "```python\n1/0\n```\n\n```\nE: zero\n```"
     )
+
+
+def test_printed_table_names_its_values(notebook: Read) -> None:
+    frame = "<table><tr><th></th><th>fruit</th></tr><tr><th>0</th><td>quince</td></tr></table>"
+    outputs = [{"output_type": "execute_result", "data": {"text/html": frame, "text/plain": "0 quince"}}]
+    assert notebook({"cells": [{"cell_type": "code", "source": "", "outputs": outputs}]}) == "fruit\n0; fruit: quince"
 
 
 def test_notebook_of_the_older_format_is_read(notebook: Read) -> None:

@@ -7,11 +7,10 @@ from email import message_from_bytes
 from email.policy import default
 from typing import cast
 
-from striprtf.striprtf import rtf_to_text  # pyright: ignore[reportUnknownVariableType] -- striprtf has no types
-
 from analytiq.ingestion.parsing.charset import decode_text
 from analytiq.ingestion.parsing.html import decode_html, write_html
 from analytiq.ingestion.parsing.html_tree import html_tree
+from analytiq.ingestion.parsing.rtf import write_rtf
 from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.models.blocks import BlockKind
 
@@ -32,8 +31,9 @@ def chunk_blocks(chunk: AltChunk) -> Iterator[tuple[str, int]]:
     """Yield the paragraphs of a chunk, each with its level as a heading, 0 for others."""
     name = chunk.name.lower()
     if chunk.content.startswith(b"{\\rtf"):
-        source = chunk.content.decode("cp1252", errors="replace").replace("\\fldinst{", "\\fldinst {")
-        yield from _plain(cast("str", rtf_to_text(source, errors="replace")))
+        builder = TextBuilder()
+        write_rtf(builder, chunk.content)
+        yield from _blocks(builder)
     elif name.endswith(_MAIL_NAMES):
         yield from _mail(chunk.content)
     elif name.endswith(_TEXT_NAMES) or not _HTML.match(chunk.content):
@@ -63,6 +63,10 @@ def _mail(content: bytes) -> Iterator[tuple[str, int]]:
 def _html(html: str) -> Iterator[tuple[str, int]]:
     builder = TextBuilder()
     write_html(builder, html_tree(html))
+    yield from _blocks(builder)
+
+
+def _blocks(builder: TextBuilder) -> Iterator[tuple[str, int]]:
     page = builder.page(1)
     for block in page.blocks:
         yield page.text[block.start : block.end], block.level if block.kind is BlockKind.HEADING else 0
