@@ -262,6 +262,11 @@ def test_chunk_of_another_format_is_read_at_its_place(write_docx: WriteDocx, nam
     assert text.index("before") < text.index("inner words") < text.index("after")
 
 
+def test_chunk_named_many_times_is_read_once(write_docx: WriteDocx) -> None:
+    parts = {"word/chunk.txt": "inner words"} | related({"rId7": ("aFChunk", "chunk.txt")})
+    assert body_text(write_docx, '<w:altChunk r:id="rId7"/>' * 3, parts) == "inner words"
+
+
 def test_word_document_in_a_document_is_read_at_its_place(write_docx: WriteDocx, tmp_path: Path) -> None:
     inner = write_word_document(tmp_path / "inner.docx", styled("Inner heading", "Heading1"), {})
     path = write_docx(f'<w:altChunk {SPACES} r:id="rId7"/>', related({"rId7": ("aFChunk", "inner.docx")}))

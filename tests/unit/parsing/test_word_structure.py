@@ -137,6 +137,11 @@ def test_numbering_of_a_style_numbers_headings(write_docx: WriteDocx) -> None:
     assert words == ["1. General", "1.1 Terms", "2. Liability"]
 
 
+def test_text_of_a_level_is_as_long_as_word_allows(write_docx: WriteDocx) -> None:
+    parts = numbering({0: [level("x" * 100_000)]}, {1: (0, "")})
+    assert len(text_of(parsed(write_docx(numbered("a", 0) * 100, parts)))) < 30_000
+
+
 def test_bullets_and_depths_are_items(write_docx: WriteDocx) -> None:
     parts = numbering({0: [level("\uf0b7", "bullet"), level("o", "bullet")]}, {1: (0, "")})
     document = parsed(write_docx(numbered("a", 0) + numbered("b", 1), parts))

@@ -270,8 +270,9 @@ class BlockReader:
     def _chunk(self, relation_id: str | None) -> None:
         package = self._source.package
         name = package.target(self._source.part, relation_id)
-        if name is None:
+        if name is None or name in self._source.read_parts:
             return
+        self._source.read_parts.add(name)
         self.finish()
         content = package.read(name)
         if is_zipfile(io.BytesIO(content)):

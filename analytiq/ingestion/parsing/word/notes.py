@@ -20,7 +20,7 @@ class Notes:
     elements: dict[NoteKind, dict[str, Element]] = field(default_factory=dict[NoteKind, dict[str, Element]])
     _marks: dict[tuple[NoteKind, str], str] = field(default_factory=dict[tuple[NoteKind, str], str])
     _counts: dict[NoteKind, int] = field(default_factory=dict[NoteKind, int])
-    _pending: list[tuple[NoteKind, str]] = field(default_factory=list[tuple[NoteKind, str]])
+    _pending: dict[NoteKind, list[str]] = field(default_factory=dict[NoteKind, list[str]])
 
     def mark(self, kind: NoteKind, note_id: str, *, has_own_mark: bool) -> str:
         """Return the mark of a note in the text, such as `[1]`; "" if its author wrote one."""
@@ -33,15 +33,13 @@ class Notes:
             count = self._counts.get(kind, 0)
             number = str(count) if kind == "footnote" else roman(count) or str(count)
             self._marks[key] = "" if has_own_mark else f"[{number}]"
-            self._pending.append(key)
+            self._pending.setdefault(kind, []).append(note_id)
         return self._marks[key]
 
     def take(self, kind: NoteKind) -> Iterator[tuple[str, Element]]:
         """Yield the mark and the content of each note met since the last call."""
-        taken = [key for key in self._pending if key[0] == kind]
-        self._pending = [key for key in self._pending if key[0] != kind]
-        for key in taken:
-            yield self._marks[key], self.elements[kind][key[1]]
+        for note_id in self._pending.pop(kind, ()):
+            yield self._marks[kind, note_id], self.elements[kind][note_id]
 
     def take_unmarked(self) -> Iterator[Element]:
         """Yield the notes without a mark in the text."""

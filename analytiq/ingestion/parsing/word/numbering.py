@@ -10,6 +10,8 @@ from analytiq.ingestion.parsing.xml_part import Element
 LEVELS = 9
 _PLACE = re.compile(r"%([1-9])")
 _MOST_LINKS = 10
+_LONGEST_TEXT = 255
+"""Word's own limit; every paragraph of the list repeats the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +151,17 @@ class Numbering:
 def _definition_of(element: Element) -> _Definition:
     definition = _Definition(linked_style=value_of(child_of(element, "numStyleLink")))
     for level in element.iterchildren("{*}lvl"):
-        definition.levels[as_number(attribute(level, "ilvl"))] = _level_of(level)
+        number = as_number(attribute(level, "ilvl"))
+        if 0 <= number < LEVELS:
+            definition.levels[number] = _level_of(level)
     return definition
 
 
 def _with_overrides(found: _List, element: Element) -> _List:
     for override in element.iterchildren("{*}lvlOverride"):
         number = as_number(attribute(override, "ilvl"))
+        if not 0 <= number < LEVELS:
+            continue
         level, start = child_of(override, "lvl"), child_of(override, "startOverride")
         if level is not None:
             found.levels[number] = _level_of(level)
@@ -171,7 +177,7 @@ def _level_of(element: Element) -> _Level:
     return _Level(
         start=as_number(value_of(start), 1) if start is not None else 0,
         kind=_kind_of(element),
-        text=value_of(child_of(element, "lvlText")),
+        text=value_of(child_of(element, "lvlText"))[:_LONGEST_TEXT],
         restart=None if restart is None else as_number(value_of(restart)),
         is_legal=is_on(child_of(element, "isLgl")),
         style=value_of(child_of(element, "pStyle")),
