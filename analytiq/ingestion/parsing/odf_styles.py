@@ -1,6 +1,6 @@
 """Styles of OpenDocument: what they hide, and how they number."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from analytiq.ingestion.parsing.numbering import counted
@@ -17,6 +17,17 @@ def local_name(element: Element) -> str:
 def attribute(element: Element, name: str) -> str:
     """Return an attribute by its name in any namespace; empty if missing."""
     return next((str(value) for key, value in element.attrib.items() if str(key).rpartition("}")[2] == name), "")
+
+
+def outer_paragraphs(element: Element) -> Iterator[Element]:
+    """Yield the paragraphs and headings below an element, but none within another: their own reader meets those."""
+    waiting = list(reversed(element))
+    while waiting:
+        current = waiting.pop()
+        if local_name(current) in {"p", "h"}:
+            yield current
+        else:
+            waiting.extend(reversed(current))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from zipfile import ZipFile
 from analytiq.errors import LimitExceededError
 from analytiq.ingestion.parsing.chart_text import chart_lines
 from analytiq.ingestion.parsing.mathml import formula
-from analytiq.ingestion.parsing.odf_styles import Numbers, Styles, attribute, local_name
+from analytiq.ingestion.parsing.odf_styles import Numbers, Styles, attribute, local_name, outer_paragraphs
 from analytiq.ingestion.parsing.odf_tables import table_rows
 from analytiq.ingestion.parsing.odf_words import is_hidden
 from analytiq.ingestion.parsing.sheet_text import CellBudget, one_line, sheet_lines
@@ -121,7 +121,7 @@ class OdfWriter:
     def _said(self, note: Element) -> str:
         """Return the words of a note or a comment, without its mark, author and date."""
         drawn: list[Element] = []
-        return one_line(" ".join(self.characters(text, drawn) for text in note.iter("{*}p", "{*}h")))
+        return one_line(" ".join(self.characters(text, drawn) for text in outer_paragraphs(note)))
 
     def _count_hidden(self, element: Element) -> None:
         texts = [str(text) for text in element.itertext()]

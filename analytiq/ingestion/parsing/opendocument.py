@@ -9,7 +9,7 @@ from zipfile import ZipFile
 from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError
 from analytiq.ingestion.parsing.archive import open_package
 from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
-from analytiq.ingestion.parsing.odf_styles import Styles, attribute, local_name, read_styles
+from analytiq.ingestion.parsing.odf_styles import Styles, attribute, local_name, outer_paragraphs, read_styles
 from analytiq.ingestion.parsing.odf_tables import table_rows
 from analytiq.ingestion.parsing.odf_text import OdfWriter
 from analytiq.ingestion.parsing.odf_words import odf_pieces
@@ -144,7 +144,7 @@ class _Document:
         titles = [frame for frame in slide.iterchildren("{*}frame") if attribute(frame, "class") == "title"]
         drawn: list[Element] = []
         title = one_line(
-            " ".join(writer.characters(text, drawn) for frame in titles for text in frame.iter("{*}p", "{*}h"))
+            " ".join(writer.characters(text, drawn) for frame in titles for text in outer_paragraphs(frame))
         )
         builder.heading(title, 1)
         for shape in slide.iterchildren("*"):
@@ -177,7 +177,7 @@ class _Document:
         for field in fields:
             field.text = ""
         drawn: list[Element] = []
-        text = one_line(" ".join(self._writer.characters(text, drawn) for text in element.iter("{*}p", "{*}h")))
+        text = one_line(" ".join(self._writer.characters(text, drawn) for text in outer_paragraphs(element)))
         words = _LETTERS.findall(text)
         return text if len(words) > (1 if fields else 0) else ""
 

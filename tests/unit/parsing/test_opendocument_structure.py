@@ -222,3 +222,10 @@ def test_words_in_unknown_places_are_appended_and_counted(parse: Parse) -> None:
     )
     assert document.pages[0].text == "Stray words"
     assert "2 words stand in unusual places" in document.warnings[0]
+
+
+def test_notes_within_notes_are_read_once(parse: Parse) -> None:
+    depth = 40  # reading each note twice would take 2 to the power of 40 steps
+    opened = "".join(f"<text:p>w{number}<text:note>" for number in range(depth))
+    text = parse("text", opened + "</text:note></text:p>" * depth).pages[0].text
+    assert [text.count(f"w{number} ") for number in range(depth - 1)] == [1] * (depth - 1)
