@@ -26,6 +26,9 @@ PLAIN = "text/plain"
 HTML = "text/html"
 EMAIL = "message/rfc822"
 NOTEBOOK = "application/x-ipynb+json"
+NDJSON = "application/x-ndjson"
+YAML = "application/yaml"
+SUBRIP = "application/x-subrip"
 
 HEAD_BYTES = 64 * 1024
 MAX_CONTROL_SHARE = 0.01
@@ -79,6 +82,12 @@ _TEXT_EXTENSIONS = {
     ".tsv": "text/tab-separated-values",
     ".tab": "text/tab-separated-values",
     ".json": "application/json",
+    ".jsonl": NDJSON,
+    ".ndjson": NDJSON,
+    ".yaml": YAML,
+    ".yml": YAML,
+    ".srt": SUBRIP,
+    ".vtt": "text/vtt",
     ".xml": "application/xml",
     ".ipynb": NOTEBOOK,
     ".eml": EMAIL,
@@ -94,6 +103,14 @@ _ALIASES = {
     "text/x-markdown": "text/markdown",
     "text/xml": "application/xml",
     "text/json": "application/json",
+    "application/jsonl": NDJSON,
+    "application/json-lines": NDJSON,
+    "application/x-jsonlines": NDJSON,
+    "application/x-yaml": YAML,
+    "text/yaml": YAML,
+    "text/x-yaml": YAML,
+    "application/srt": SUBRIP,
+    "text/srt": SUBRIP,
     "text/rtf": "application/rtf",
     "application/x-pdf": "application/pdf",
     "image/jpg": "image/jpeg",
@@ -105,7 +122,6 @@ _ALIASES = {
 
 _BARE_CONTAINERS = frozenset({ZIP, COMPOUND})
 _CONTAINER_STARTS = (b"PK\x03\x04", b"PK\x05\x06", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
-_READ_AS_TEXT = frozenset({PLAIN, "application/json", "application/xml"})
 
 _HTML_START = re.compile(
     rb"\s*(?:<\?xml[^>]{0,200}>\s*)?(?:<!--.{0,2000}?-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
@@ -154,7 +170,7 @@ def text_by_name(head: bytes, hints: TypeHints) -> str | None:
     It compares bytes without interpreting any, so a process with keys may call it on any file.
     """
     is_contradicted = hints.named == PLAIN and hints.claimed not in {None, PLAIN}
-    if hints.named not in _READ_AS_TEXT or is_contradicted or not looks_like_text(head) or b"%PDF-" in head[:1024]:
+    if hints.named != PLAIN or is_contradicted or not looks_like_text(head) or b"%PDF-" in head[:1024]:
         return None
     is_binary = any(head.startswith(magic) for magic, _ in _MAGIC) or _media_content_type(head) is not None
     return None if is_binary or head.startswith(_CONTAINER_STARTS) else hints.named
@@ -271,4 +287,7 @@ def _is_text_type(content_type: str) -> bool:
         "application/xml",
         EMAIL,
         NOTEBOOK,
+        NDJSON,
+        YAML,
+        SUBRIP,
     }

@@ -28,6 +28,12 @@ class ParserEntry:
     extensions: tuple[str, ...]
 
 
+CODE_TYPE = "text/x-source-code"
+SOURCE_CODE_EXTENSIONS = (
+    *(".py", ".pyi", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".mts", ".cts", ".go", ".java", ".rs", ".cs"),
+    *(".c", ".h", ".cpp", ".cc", ".cxx", ".hpp", ".hh", ".sql", ".kt", ".swift", ".rb", ".php", ".scala", ".sh"),
+    *(".bash", ".ps1", ".lua", ".r", ".pl", ".css", ".scss", ".proto", ".tf", ".dart"),
+)
 PLAIN_TEXT_PARSER = "analytiq.ingestion.parsing.plain_text:PlainTextParser"
 
 BUILT_IN_PARSERS = (
@@ -76,9 +82,18 @@ BUILT_IN_PARSERS = (
     ),
     ParserEntry(
         PLAIN_TEXT_PARSER,
-        ("text/plain", "application/json", "application/xml"),
-        (".txt", ".text", ".log", ".json", ".xml"),
+        ("text/plain",),
+        (".txt", ".text", ".log"),
     ),
+    ParserEntry(
+        "analytiq.ingestion.parsing.structured_data:StructuredDataParser",
+        ("application/json", "application/x-ndjson", "application/yaml", "application/xml"),
+        (".json", ".jsonl", ".ndjson", ".yaml", ".yml", ".xml"),
+    ),
+    ParserEntry(
+        "analytiq.ingestion.parsing.subtitles:SubtitleParser", ("application/x-subrip", "text/vtt"), (".srt", ".vtt")
+    ),
+    ParserEntry("analytiq.ingestion.parsing.source_code:SourceCodeParser", (CODE_TYPE,), SOURCE_CODE_EXTENSIONS),
 )
 
 

@@ -1,0 +1,17 @@
+from collections.abc import Iterator
+
+class YAMLError(Exception): ...
+class Node: ...
+
+class ScalarNode(Node):
+    value: str
+
+class SequenceNode(Node):
+    value: list[Node]
+
+class MappingNode(Node):
+    value: list[tuple[Node, Node]]
+
+class CBaseLoader: ...
+
+def compose_all(stream: str, Loader: type[CBaseLoader]) -> Iterator[Node | None]: ...  # noqa: N803
