@@ -18,6 +18,7 @@ from api.routes import (
     auth,
     backups,
     chat,
+    chunk_preview,
     document_blocks,
     document_changes,
     document_lookups,
@@ -83,8 +84,8 @@ def create_app(open_services: Open, *, metrics_directory: str | None = None) -> 
     }
     modules = (
         organizations, members, tags, document_changes, document_lookups, documents, document_blocks, locating,
-        metadata_fields, knowledge_bases, forecast, jobs, search, llm_providers, models, prompts, prompt_runs, chat,
-        usage, erasure, reconcile, events, organization_settings, workers, backups,
+        metadata_fields, knowledge_bases, chunk_preview, forecast, jobs, search, llm_providers, models, prompts,
+        prompt_runs, chat, usage, erasure, reconcile, events, organization_settings, workers, backups,
     )  # fmt: skip
     for module in modules:
         check_routes(module.router)

@@ -39,6 +39,7 @@ _READS = (
 )  # fmt: skip
 _QUESTIONS = (
     "search_knowledge_base", "search_knowledge_bases", "explain_search", "forecast_knowledge_base",
+    "preview_chunks",
     "create_chat_thread", "ask_chat_thread", "stop_chat_message", "search_documents_by_path", "get_document_progress",
     "continue_chat_message",
 )  # fmt: skip

@@ -57,6 +57,10 @@ class Commands(LazyGroup):
             "analytiq.cli.usage",
             "Show the SPUs charged to the organization, and those saved by the cache.",
         ),
+        "chunk-preview": (
+            "analytiq.cli.chunk_preview",
+            "Show the chunks that settings would make of a document.",
+        ),
         "forecast": ("analytiq.cli.forecast", "Show what a knowledge base would cost before you create it."),
     }
     group_modules: Mapping[str, tuple[str, str]] = {

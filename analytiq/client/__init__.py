@@ -26,6 +26,7 @@ from analytiq.client.job_models import (
     ReconcileRun,
 )
 from analytiq.client.models import (
+    ChunkPreview,
     DefaultModels,
     Destination,
     Document,
@@ -38,6 +39,7 @@ from analytiq.client.models import (
     IndexedChunk,
     IndexingState,
     KnowledgeBase,
+    PreviewedChunk,
     TableShape,
     Tag,
     TextBlock,
@@ -77,6 +79,7 @@ __all__ = [
     "ChatPassage",
     "ChatThread",
     "ChatUsage",
+    "ChunkPreview",
     "Client",
     "DefaultModels",
     "Degradation",
@@ -117,6 +120,7 @@ __all__ = [
     "Organization",
     "Page",
     "Passage",
+    "PreviewedChunk",
     "ProblemError",
     "Prompt",
     "PromptResult",

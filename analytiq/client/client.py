@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from analytiq.client.chat import ChatCalls
+from analytiq.client.chunk_previews import ChunkPreviewCalls
 from analytiq.client.connection import Query
 from analytiq.client.documents import DocumentCalls
 from analytiq.client.errors import ProblemError
@@ -31,6 +32,7 @@ class Client(
     JobCalls,
     ProviderCalls,
     ReconcileCalls,
+    ChunkPreviewCalls,
     ForecastCalls,
     MetadataFieldCalls,
     OrganizationSettingCalls,

@@ -284,3 +284,31 @@ class IndexedChunk(Answer):
     context: str = ""
     heading_path: list[str] = Field(default_factory=list)
     page_name: str = ""
+
+
+class PreviewedChunk(Answer):
+    """A chunk that settings would make: `text` is characters [start, end) of the document's text."""
+
+    chunk_index: int
+    text: str
+    start: int
+    end: int
+    token_count: int
+    first_page: int
+    last_page: int
+    heading_path: list[str]
+    page_name: str
+    context: str
+
+
+class ChunkPreview(Answer):
+    """The chunks of a text, or of its beginning unless `is_complete`."""
+
+    document_id: str | None
+    document_name: str | None
+    text_hash: str | None
+    chunks: list[PreviewedChunk]
+    total_count: int
+    skip: int
+    character_count: int
+    is_complete: bool

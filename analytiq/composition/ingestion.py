@@ -4,6 +4,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from analytiq.ingestion.documents.changing import DocumentChanging
+from analytiq.ingestion.documents.chunk_preview import ChunkPreviews
 from analytiq.ingestion.documents.cleaning import Cleaning
 from analytiq.ingestion.documents.indexing_state import IndexingStates
 from analytiq.ingestion.documents.lookup import DocumentLookups
@@ -111,6 +112,11 @@ class Ingestion:
         """The forecast cost of a KB."""
         rows = self._rows
         return Forecasts(rows.forecasts, rows.texts, rows.embedding_cache, self._services.inference.embedding_models)
+
+    @cached_property
+    def chunk_previews(self) -> ChunkPreviews:
+        """The chunks that settings would make."""
+        return ChunkPreviews(self.documents, self._rows.texts, self._services.inference.embedding_models)
 
     @cached_property
     def reader(self) -> DocumentReader:

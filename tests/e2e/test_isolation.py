@@ -45,6 +45,7 @@ ASKING = {
     "search_knowledge_base", "search_knowledge_bases", "explain_search", "forecast_knowledge_base",
     "create_chat_thread", "ask_chat_thread", "stop_chat_message", "continue_chat_message",
     "search_documents_by_path", "get_document_progress",
+    "preview_chunks",
 }  # fmt: skip
 """Operations that are no GET and change nothing but conversations."""
 SECRET = "The armadillo guards the vault."

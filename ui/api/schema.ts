@@ -768,6 +768,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/chunk-preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview Chunks
+         * @description Show the chunks that these settings would make of a document or of a given text. Nothing is stored or charged.
+         *
+         *     Of a long document the first 500,000 characters are read, and 20,000 for the chunkers `semantic` and `sdpm`.
+         */
+        post: operations["preview_chunks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/knowledge-bases/forecast": {
         parameters: {
             query?: never;
@@ -2888,6 +2910,90 @@ export interface components {
             total_count: number;
             /** Skip */
             skip: number;
+        };
+        /**
+         * ChunkPreviewBody
+         * @description The settings of a knowledge base, and either a document or a text.
+         * @example {
+         *       "chunk_size": 256,
+         *       "chunker_type": "section",
+         *       "text": "# Pumps\n\nA pump moves water."
+         *     }
+         */
+        ChunkPreviewBody: {
+            /**
+             * Document Id
+             * @description A document whose text is extracted
+             */
+            document_id?: string | null;
+            /**
+             * Text
+             * @description A text instead; Markdown marks are its structure
+             */
+            text?: string | null;
+            /**
+             * Chunker Type
+             * @default recursive
+             */
+            chunker_type: string;
+            /**
+             * Chunk Size
+             * @description Tokens
+             * @default 512
+             */
+            chunk_size: number;
+            /**
+             * Chunk Overlap
+             * @description Tokens; default: 128, at most a quarter of chunk_size
+             * @default 128
+             */
+            chunk_overlap: number;
+            /**
+             * Skip
+             * @description Chunks to skip
+             * @default 0
+             */
+            skip: number;
+            /**
+             * Limit
+             * @description Maximum number of chunks
+             * @default 100
+             */
+            limit: number;
+        };
+        /**
+         * ChunkPreviewResponse
+         * @description The chunks of a document or text under given settings; nothing was stored.
+         */
+        ChunkPreviewResponse: {
+            /** Document Id */
+            document_id: string | null;
+            /** Document Name */
+            document_name: string | null;
+            /**
+             * Text Hash
+             * @description Hash of the document text's version; null for a given text
+             */
+            text_hash: string | null;
+            /** Chunks */
+            chunks: components["schemas"]["PreviewedChunkResponse"][];
+            /**
+             * Total Count
+             * @description Chunks of the part that was read
+             */
+            total_count: number;
+            /** Skip */
+            skip: number;
+            /**
+             * Character Count
+             * @description Characters that were read
+             */
+            character_count: number;
+            /**
+             * Is Complete
+             * @description False: only the beginning of a long text was read
+             */
+            is_complete: boolean;
         };
         /**
          * ChunkResponse
@@ -5639,6 +5745,41 @@ export interface components {
          * @enum {string}
          */
         Preset: "full_hybrid" | "hybrid_without_hyde" | "vector_with_reranking" | "fast_vector";
+        /**
+         * PreviewedChunkResponse
+         * @description A chunk that the settings would make; `text` is characters [start, end) of the document's text.
+         */
+        PreviewedChunkResponse: {
+            /** Chunk Index */
+            chunk_index: number;
+            /** Text */
+            text: string;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+            /** Token Count */
+            token_count: number;
+            /** First Page */
+            first_page: number;
+            /** Last Page */
+            last_page: number;
+            /**
+             * Heading Path
+             * @description Headings above the whole chunk, outermost first
+             */
+            heading_path: string[];
+            /**
+             * Page Name
+             * @description Sheet, slide or chapter that holds the whole chunk; else empty
+             */
+            page_name: string;
+            /**
+             * Context
+             * @description Text that is embedded and searched with the chunk; may be empty
+             */
+            context: string;
+        };
         /**
          * PriceRange
          * @description US dollars with their 95 % interval.
@@ -10953,6 +11094,78 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ExplanationResponse"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    preview_chunks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChunkPreviewBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChunkPreviewResponse"];
                 };
             };
             /** @description Invalid request */

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from analytiq.models.blocks import BlockKind
+from analytiq.models.blocks import Block, BlockKind, TableShape
+from analytiq.models.text import DocumentText, unstructured
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)?")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+\S")
@@ -54,6 +55,22 @@ def markdown_parts(text: str, start: int, end: int) -> Iterator[MarkdownPart]:
         yield _code(text, block, is_closed=False)
     else:
         yield from _paragraph(text, block)
+
+
+def markdown_text(text: str) -> DocumentText:
+    """Return a text of one page with the blocks that its marks of Markdown state."""
+    blocks: list[Block] = []
+    for part in markdown_parts(text, 0, len(text)):
+        start, end, table = part.start, part.end, None
+        if part.kind is BlockKind.HEADING:
+            start = _bare(text, text.index("#", start) + part.level, end)[0]
+        elif part.kind is BlockKind.CODE:
+            start, end = part.code_start, part.code_end
+        elif part.kind is BlockKind.TABLE:
+            table = TableShape(rows=part.rows)
+        if start < end:
+            blocks.append(Block(part.kind, start, end, part.level, table, part.language))
+    return replace(unstructured(text), blocks=tuple(blocks))
 
 
 def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

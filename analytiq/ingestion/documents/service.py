@@ -164,7 +164,7 @@ class Documents:
             ConflictError: there is no text yet, or extraction failed.
         """
         document = await self.get(organization_id, document_id)
-        text_id = _text_id_of(document)
+        text_id = text_id_of(document)
         spans = await self._texts.pages(organization_id, text_id)
         wanted = [span for span in spans if first_page <= span.page_number < first_page + page_count]
         if not wanted:
@@ -183,7 +183,7 @@ class Documents:
             ConflictError: there is no text yet, or extraction failed.
         """
         document = await self.get(organization_id, document_id)
-        title, spans, blocks = await self._texts.structure(organization_id, _text_id_of(document))
+        title, spans, blocks = await self._texts.structure(organization_id, text_id_of(document))
         starts = [block.start for block in blocks]
         pages = tuple(
             (span, blocks[bisect_left(starts, span.start) : bisect_left(starts, span.end)])
@@ -199,14 +199,19 @@ class Documents:
             ConflictError: there is no text yet, or extraction failed.
         """
         document = await self.get(organization_id, document_id)
-        return document, await self._texts.stream(organization_id, _text_id_of(document))
+        return document, await self._texts.stream(organization_id, text_id_of(document))
 
     async def current_texts(self, organization_id: str, document_ids: Collection[str]) -> CurrentTexts:
         """Return the hashes of the documents' present texts."""
         return CurrentTexts(await self._documents.text_hashes(organization_id, document_ids) if document_ids else {})
 
 
-def _text_id_of(document: Document) -> str:
+def text_id_of(document: Document) -> str:
+    """Return the id of the document's text.
+
+    Raises:
+        ConflictError: there is no text yet, or extraction failed.
+    """
     if document.text_id is None:
         reason = document.error.detail if document.error else "its text has not been extracted yet."
         raise ConflictError(f"The document has no text: {reason}", code="no_text")

@@ -160,6 +160,7 @@ class TextRepository:
         head: Row | None = await self._heads.find_one({"_id": object_id(text_id), "organization_id": organization_id})
         if head is None:
             raise _replaced()
+        length = min(length, int(head["character_count"]))
         return (await self._document_text(organization_id, head, length)).beginning(length)
 
     async def _document_text(self, organization_id: str, head: Row, length: int) -> DocumentText:
