@@ -18,7 +18,6 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from analytiq.ingestion.chunking.registry import DEFAULT_CHUNKER
 from analytiq.ingestion.knowledge_bases.service import NewKnowledgeBase
@@ -32,7 +31,6 @@ from benchmarks.platform_under_test import Platform, platform, running_server, w
 
 DEPTH = 10
 GROUPS = (CONTEXT, PLAIN, MISLEADING)
-HAS_CONTEXT = "context" in NewKnowledgeBase.__dataclass_fields__
 Gold = Mapping[str, tuple[str, Sequence[tuple[int, int]]]]
 """Question id → the document's id, and the answer's places in its text."""
 
@@ -53,7 +51,6 @@ class KnowledgeBaseSettings:
 
     def knowledge_base(self, tag_id: str, model: str | None) -> NewKnowledgeBase:
         """Return the knowledge base to create."""
-        given: dict[str, Any] = {"context": self.context} if HAS_CONTEXT else {}
         return NewKnowledgeBase(
             name=self.label,
             description="",
@@ -63,7 +60,7 @@ class KnowledgeBaseSettings:
             chunk_overlap=self.overlap,
             embedding_model=model,
             coalesce_neighbors=0,
-            **given,
+            context=self.context,
         )
 
 
@@ -219,8 +216,6 @@ async def run(options: argparse.Namespace) -> None:
 
 
 def _settings(options: argparse.Namespace) -> list[KnowledgeBaseSettings]:
-    if "on" in options.context and not HAS_CONTEXT:
-        raise SystemExit("This release has no context of chunks: ask with --context off.")
     return [
         KnowledgeBaseSettings(chunker, context == "on", size, min(options.chunk_overlap, size // 4))
         for size, chunker, context in product(options.chunk_size, options.chunkers, options.context)
@@ -235,8 +230,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--set", type=Path, default=DIRECTORY, help="a directory with documents/ and questions.jsonl")
     parser.add_argument("--chunkers", nargs="+", default=[DEFAULT_CHUNKER], help="chunkers to compare")
-    usual = ["off", "on"] if HAS_CONTEXT else ["off"]
-    parser.add_argument("--context", nargs="+", choices=("off", "on"), default=usual, help="context of chunks")
+    parser.add_argument("--context", nargs="+", choices=("off", "on"), default=["off", "on"], help="context of chunks")
     parser.add_argument("--chunk-size", nargs="+", type=int, default=[512], help="largest chunk in tokens")
     parser.add_argument("--chunk-overlap", type=int, default=128, help="at most a quarter of the chunk size is used")
     parser.add_argument("--mode", choices=[mode.value for mode in Mode], default=Mode.HYBRID.value)
