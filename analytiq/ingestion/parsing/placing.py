@@ -7,6 +7,7 @@ The letters come in the parser's reading order, so that they can be aligned with
 # pypdfium2 ships without types.
 
 import ctypes
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -19,6 +20,9 @@ from analytiq.ingestion.parsing.base import ParseOptions
 from analytiq.ingestion.parsing.image import ImageParser, grey_image, guarded
 from analytiq.ingestion.parsing.page_images import PageImageReader
 from analytiq.ingestion.parsing.pdf import opened, rendered
+from analytiq.ingestion.parsing.pdf_layout.document import DocumentLayout
+from analytiq.ingestion.parsing.pdf_layout.frames import clipped
+from analytiq.ingestion.parsing.pdf_layout.pages import RawPage, read_page
 from analytiq.models.boxes import Box, PageWords, PlacedText
 
 MAX_LETTERS = 100_000
@@ -58,7 +62,10 @@ def _of_pdf(path: Path, page_number: int, reader: PageImageReader, *, is_image: 
             if is_image:
                 return PageWords(page_number, reader.place(rendered(page)))
             with closing(page.get_textpage()) as text_page:
-                return PageWords(page_number, tuple(_letters(page, text_page)))
+                raw_page = read_page(page, text_page, page_number)
+                if raw_page is None:
+                    return PageWords(page_number, tuple(_letters(page, text_page)))
+                return PageWords(page_number, tuple(_words(raw_page)))
 
 
 def _of_picture(path: Path, page_number: int, reader: PageImageReader) -> PageWords:
@@ -67,6 +74,18 @@ def _of_picture(path: Path, page_number: int, reader: PageImageReader) -> PageWo
             if number == page_number:
                 return PageWords(page_number, reader.place(grey_image(frame)))
     raise CorruptFileError(f"The image has no page {page_number}.")
+
+
+def _words(raw_page: RawPage) -> Iterator[PlacedText]:
+    """Yield the words of a page in the order of its layout, which is that of its text."""
+    layout = DocumentLayout({}, keeps_words=True)
+    layout.add(raw_page)
+    for page in layout.finish().pages.values():
+        for piece in page.pieces:
+            for word in piece.words:
+                box = page.frame.box_of(word.bounds)
+                if box is not None:
+                    yield PlacedText(word.text, box)
 
 
 def _letters(page: pdfium.PdfPage, text_page: pdfium.PdfTextPage) -> list[PlacedText]:
@@ -96,9 +115,3 @@ def _box_of(page: pdfium.PdfPage, left: float, top: float, right: float, bottom:
         xs.append(device_x.value / DEVICE_UNITS)
         ys.append(device_y.value / DEVICE_UNITS)
     return clipped(min(xs), min(ys), max(xs), max(ys))
-
-
-def clipped(left: float, top: float, right: float, bottom: float) -> Box | None:
-    """Return the part of a rectangle on the page; None if there is none."""
-    box = Box(max(left, 0.0), max(top, 0.0), min(right, 1.0), min(bottom, 1.0))
-    return box if box.left < box.right and box.top < box.bottom else None

@@ -1,8 +1,8 @@
 """Alignment of a page's stored text with the letters shown on the page. Pure.
 
-Both have the same reading order, but the text has been normalized since (white space, ligatures, hyphens at line ends),
-so letters are compared without these. If they still differ, runs of letters are matched; a passage with too few
-matches gets no boxes rather than wrong ones.
+Both have the same reading order, but the text has been normalized since (white space, ligatures, hyphens at line ends,
+bullets), so letters are compared without these. If they still differ, runs of letters are matched; a passage with too
+few matches gets no boxes rather than wrong ones.
 """
 
 import unicodedata
@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise, takewhile
 
+from analytiq.models.blocks import Block
 from analytiq.models.boxes import Box, PlacedText
+from analytiq.retrieval.places.shown import shown_parts
 
 LEAST_SHARE_FOUND = 0.6
 """Least share of a passage's letters that must be found; with fewer, no box is shown."""
@@ -26,8 +28,8 @@ LONGEST_GAP = 6.0
 """Longest gap within a box, in line heights: letters of two columns are farther apart, and get a box each."""
 SAME_LINE_SHARE = 0.5
 """Share of the smaller of two heights by which neighbours in a line must overlap."""
-_IGNORED = "\u00ad-\u2010\u2011"
-"""Hyphens: they come and go with line breaks."""
+_IGNORED = "\u00ad-\u2010\u2011;•‣◦▪▫●○■□∙·"
+"""Hyphens, which come and go with line breaks; signs between values; bullets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,9 @@ class _Letters:
     """For each letter, its index in the source."""
 
 
-def boxes_of(pieces: Sequence[PlacedText], page_text: str, start: int, end: int) -> list[Box]:
+def boxes_of(
+    pieces: Sequence[PlacedText], page_text: str, start: int, end: int, blocks: Sequence[Block] = ()
+) -> list[Box]:
     """Return a box for each line of the characters [start, end) of a page's text; none if unsure.
 
     Args:
@@ -45,8 +49,9 @@ def boxes_of(pieces: Sequence[PlacedText], page_text: str, start: int, end: int)
         page_text: its stored text.
         start: index of the first character in `page_text`.
         end: index after the last character.
+        blocks: its structure, which tells the words that the page does not show.
     """
-    wanted = _letters([page_text])
+    wanted = _letters_of(page_text, blocks)
     first, last = bisect_left(wanted.places, start), bisect_left(wanted.places, end)
     if first >= last:
         return []
@@ -60,6 +65,13 @@ def boxes_of(pieces: Sequence[PlacedText], page_text: str, start: int, end: int)
         return []
     places = sorted({shown.places[index] for index in found})
     return _lines([pieces[place].box for place in places])[:MAX_BOXES]
+
+
+def _letters_of(page_text: str, blocks: Sequence[Block]) -> _Letters:
+    parts = list(shown_parts(page_text, blocks))
+    found = [_letters([page_text[start:end]]) for start, end in parts]
+    places = [start + place for (start, _), letters in zip(parts, found, strict=True) for place in letters.places]
+    return _Letters("".join(letters.text for letters in found), places)
 
 
 def _letters(texts: Sequence[str], *, by_piece: bool = False) -> _Letters:

@@ -11,6 +11,7 @@ from typing import Protocol
 import structlog
 
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, PermanentError
+from analytiq.models.blocks import Block
 from analytiq.models.boxes import Box, PageWords
 from analytiq.models.document import Document
 from analytiq.models.text import PageSpan, TextSource
@@ -116,14 +117,18 @@ class Locating:
             raise ConflictError(
                 "The passage belongs to a former version of the document: its text was replaced.", code="text_replaced"
             )
-        spans = await self._texts.pages(organization_id, document.text_id)
+        _title, spans, blocks = await self._texts.structure(organization_id, document.text_id)
         touched = [span for span in spans if span.start < end and start < span.end]
         if not touched:
             raise InvalidInputError.of_field("end", f"No character from {start} to {end} is on a page of the document.")
         languages = await self._languages(organization_id)
         missing = await self._read_missing(document, touched[:MAX_PAGES], languages)
         placed = [
-            await self._placed(document, span, languages, start, end, missing.get(span.page_number))
+            await self._placed(
+                document, span, languages, max(start, span.start), min(end, span.end), _within(blocks, span)
+            )
+            if span.page_number not in missing
+            else PlacedPage(span.page_number, (), missing[span.page_number])
             for span in touched[:MAX_PAGES]
         ]
         beyond = f"only {MAX_PAGES} pages are read"
@@ -135,16 +140,14 @@ class Locating:
         return self._settings.ocr_languages if own is None else own
 
     async def _placed(
-        self, document: Document, span: PageSpan, languages: Languages, start: int, end: int, failure: str | None
+        self, document: Document, span: PageSpan, languages: Languages, start: int, end: int, blocks: Sequence[Block]
     ) -> PlacedPage:
         words = self._words.get(_key(document, span, languages))
         if words is None:
-            return PlacedPage(span.page_number, (), failure or "the page could not be read")
+            return PlacedPage(span.page_number, (), "the page could not be read")
         assert document.text_id is not None  # noqa: S101  # `locate` has looked
         text = await self._texts.read_range(document.organization_id, document.text_id, span.start, span.end)
-        boxes = await asyncio.to_thread(
-            boxes_of, words.pieces, text, max(start - span.start, 0), min(end, span.end) - span.start
-        )
+        boxes = await asyncio.to_thread(boxes_of, words.pieces, text, start - span.start, end - span.start, blocks)
         reason = None if boxes else "the words of the passage were not found on the page"
         return PlacedPage(span.page_number, tuple(boxes), reason)
 
@@ -189,6 +192,11 @@ class Locating:
         self._words[key] = words
         while len(self._words) > REMEMBERED_PAGES:
             self._words.popitem(last=False)
+
+
+def _within(blocks: Sequence[Block], span: PageSpan) -> list[Block]:
+    """Return the blocks of a page, with offsets in the page's text."""
+    return [block.moved(-span.start) for block in blocks if span.start <= block.start and block.end <= span.end]
 
 
 def _key(document: Document, span: PageSpan, languages: Languages) -> _PageKey:

@@ -32,7 +32,7 @@ def boxes_on(path: Path, page_number: int, passage: str, content_type: str = PDF
     start = page.text.index(passage)
     is_image = page.source != "embedded"
     words = place_words(path, content_type, page_number, ParseOptions(), is_image=is_image)
-    return boxes_of(words.pieces, page.text, start, start + len(passage))
+    return boxes_of(words.pieces, page.text, start, start + len(passage), page.blocks)
 
 
 def text_within(path: Path, page_number: int, boxes: Sequence[Box]) -> str:
@@ -89,6 +89,29 @@ def test_passage_of_three_lines_in_a_column_has_a_box_for_each_line() -> None:
     assert len(boxes) == 3
     assert squeezed(text_within(path, 1, boxes)).startswith("Open-domainquestionanswering")
     assert all(box.right < 0.5 for box in boxes)
+
+
+@pytest.mark.parametrize(
+    ("name", "passage", "shown"),
+    [
+        ("t_none20", "Article: A-1021; Description: ", "A-1021"),
+        ("t_none20", "Article: A-1021; Description: Bearing DN20; Unit: m; Price EUR: 6,064.06", "6,064.06"),
+        ("t_grid1", "Article: A-1021; Description: pipe DN15; Unit: set; Price EUR: 1,238.77; Stock: 643", "A-1021"),
+    ],
+)
+def test_row_of_a_table_is_found_without_the_names_of_its_columns(name: str, passage: str, shown: str) -> None:
+    path = SAMPLES.parent / "pdf_structure" / f"{name}.pdf"
+    boxes = boxes_on(path, 1, passage)
+    assert boxes
+    assert shown in text_within(path, 1, boxes)
+    assert max(box.bottom for box in boxes) - min(box.top for box in boxes) < 0.02
+
+
+def test_passage_over_headings_and_paragraphs_is_found() -> None:
+    path = SAMPLES.parent / "pdf_structure" / "r_report.pdf"
+    boxes = boxes_on(path, 1, "1.2 Value of the result\n\nMark054 Season transfer energy")
+    assert "Value of the result" in text_within(path, 1, boxes)
+    assert "Mark054" in text_within(path, 1, boxes)
 
 
 def test_turned_page_has_its_box_where_it_is_shown() -> None:

@@ -2,11 +2,12 @@
 
 import itertools
 import json
+import random
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pypdfium2 as pdfium
 import pytest
 
+from analytiq.errors import CorruptFileError, EncryptedFileError
 from analytiq.ingestion.parsing.base import ParseOptions
 from analytiq.ingestion.parsing.pdf import PdfParser
 from analytiq.ingestion.parsing.rows import render_row
@@ -197,3 +199,21 @@ def _assert_box(block: Block) -> None:
     assert block.box is not None
     assert 0 <= block.box.left < block.box.right <= 1
     assert 0 <= block.box.top < block.box.bottom <= 1
+
+
+@pytest.mark.filterwarnings("ignore")  # pikepdf warns of what it repairs
+@pytest.mark.parametrize("name", ["g_tagged", "t_merged", "f_appear", "y_paper"])
+def test_damaged_files_raise_only_what_a_document_may(name: str, tmp_path: Path) -> None:
+    whole = (MADE / f"{name}.pdf").read_bytes()
+    chance = random.Random(11)
+    path = tmp_path / "damaged.pdf"
+    for number in range(12):
+        damaged = bytearray(whole)
+        if number % 3:
+            for _ in range(chance.choice((3, 30, 200))):
+                damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        else:
+            del damaged[chance.randrange(len(damaged) // 3, len(damaged)) :]
+        path.write_bytes(damaged)
+        with suppress(CorruptFileError, EncryptedFileError):
+            PdfParser().parse(path, ParseOptions(ocr_data_dir=Path("/nonexistent")), lambda _done, _total: None)

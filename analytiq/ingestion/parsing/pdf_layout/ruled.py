@@ -163,7 +163,7 @@ def _filled(grid: _Grid, merged: Groups, cells: dict[int, list[Word]]) -> GridTa
     lines = {cell: rows_of(words) for cell, words in cells.items()}
     for row in range(grid.height):
         roots = [merged.find(row * grid.width + column) for column in range(grid.width)]
-        own = {root: lines[root] for root in roots if root in lines and root // grid.width == row}
+        own = {root: lines[root] for root in dict.fromkeys(roots) if root in lines and root // grid.width == row}
         count = _packed_rows(own)
         for line in range(count):
             texts = [_cell_text(lines.get(root, []), line if root in own else -1, count) for root in roots]
