@@ -121,6 +121,46 @@ def test_lam_alef_ligatures_come_out_in_reading_order() -> None:
     assert "البرمجة" in text
 
 
+def painted(path: Path, content: str) -> ParsedDocument:
+    """Read a page with this content."""
+    pdf = make_pdf([""])
+    pdf.pages[0].Contents = pdf.make_stream(content.encode())
+    pdf.save(path)
+    return read(path)
+
+
+def test_hidden_words_are_left_out_and_counted(tmp_path: Path) -> None:
+    document = painted(
+        tmp_path / "hidden.pdf",
+        "BT /F1 12 Tf 72 700 Td (Seen text of a page) Tj ET 1 g BT /F1 12 Tf 72 600 Td (white words) Tj ET "
+        "0 g BT /F1 0.5 Tf 72 500 Td (tiny) Tj ET BT /F1 12 Tf 900 500 Td (outside) Tj ET",
+    )
+    assert document.pages[0].text == "Seen text of a page"
+    assert document.warnings == (
+        "4 hidden word(s) (white on white, too small, or off the page) were left out on page(s) 1.",
+    )
+
+
+def test_white_words_on_a_dark_ground_are_read(tmp_path: Path) -> None:
+    document = painted(
+        tmp_path / "dark.pdf", "0 0 0.5 rg 60 690 300 30 re f 1 g BT /F1 12 Tf 72 700 Td (white on blue) Tj ET"
+    )
+    assert document.pages[0].text == "white on blue"
+    assert document.warnings == ()
+
+
+def test_values_of_an_xfa_form_follow_with_a_warning(tmp_path: Path) -> None:
+    pdf = make_pdf(["Please wait for a page that is long enough"])
+    data = b"<xfa:datasets xmlns:xfa='x'><xfa:data><form><city>Porto</city></form></xfa:data></xfa:datasets>"
+    packets = pikepdf.Array([pikepdf.String("datasets"), pdf.make_stream(data)])
+    pdf.Root.AcroForm = pdf.make_indirect(pikepdf.Dictionary(Fields=pikepdf.Array([]), XFA=packets))
+    path = tmp_path / "xfa.pdf"
+    pdf.save(path)
+    document = read(path)
+    assert document.pages[0].text.endswith("city: Porto")
+    assert "XFA form" in document.warnings[0]
+
+
 def test_scan_without_language_data_needs_ocr_and_names_the_package(tmp_path: Path) -> None:
     path = tmp_path / "scan.pdf"
     make_scan(3).save(path)

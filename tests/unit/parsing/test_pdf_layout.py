@@ -69,10 +69,11 @@ def test_cells_stand_behind_the_names_of_their_columns(name: str) -> None:
     assert score >= least, list((wanted - found).elements())[:5]
 
 
-def test_spanning_header_names_each_column_under_it() -> None:
-    (table,) = [block.table for block in text_of("t_merged").blocks if block.table is not None]
+@pytest.mark.parametrize("name", sorted(SPANNING))
+def test_spanning_header_names_each_column_under_it(name: str) -> None:
+    (table,) = [block.table for block in text_of(name).blocks if block.table is not None]
     assert table.header == ("Region", "2024 Sales", "2024 Cost", "2025 Sales", "2025 Cost")
-    assert "Region: North; 2024 Sales: 7,802; 2024 Cost: 2,783; 2025 Sales: 8,823" in text_of("t_merged").text
+    assert "Region: North; 2024 Sales: 7,802; 2024 Cost: 2,783; 2025 Sales: 8,823" in text_of(name).text
 
 
 @pytest.mark.parametrize("name", ["t_grid20", "t_none20"])

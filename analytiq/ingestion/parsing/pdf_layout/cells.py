@@ -27,6 +27,8 @@ Placed = list[tuple[int, Chunk]]
 TIGHT = 1.12
 """Largest pitch of lines in one cell, in the smallest pitch."""
 LOOSE = 1.18
+PLACED_ROWS = 4
+"""Rows that may be a header, whose cells keep their places."""
 MOST_LINES = 8
 """Most lines of a row between two rules; more is a table whose rows are not ruled."""
 
@@ -51,9 +53,19 @@ def _add_row(table: GridTable, placed: Placed, width: int) -> None:
     for column, chunk in sorted(placed, key=lambda part: (part[0], -part[1].words[0].base, part[1].x0)):
         cells[column] = glued(cells[column], chunk.text)
         words += chunk.words
+    if len(table.rows) < PLACED_ROWS:
+        table.places.append(_places_of(placed, width))
     table.rows.append(cells)
     table.words += words
     table.bold.append(is_mostly_bold(words))
+
+
+def _places_of(placed: Placed, width: int) -> list[Interval | None]:
+    places: list[Interval | None] = [None] * width
+    for column, chunk in placed:
+        place = places[column]
+        places[column] = (chunk.x0, chunk.x1) if place is None else (min(place[0], chunk.x0), max(place[1], chunk.x1))
+    return places
 
 
 def is_mostly_bold(words: Sequence[Word]) -> bool:

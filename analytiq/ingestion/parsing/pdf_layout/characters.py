@@ -16,6 +16,7 @@ from typing import Any, cast
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
+from analytiq.ingestion.parsing.pdf_layout.colors import is_painted_white
 from analytiq.ingestion.parsing.pdf_layout.model import Bounds, Word, turned, turned_bounds
 
 MAX_CHARACTERS = 50_000
@@ -25,6 +26,10 @@ WORD_BLANK = 0.3
 LEAST_SHARE_UPRIGHT = 0.8
 """Least share of characters in the page's commonest direction."""
 LEAST_SHARE_DOWN = 0.3
+_Sides = tuple[float, float, float, float]
+"""Left, lower, right and upper side."""
+_FIRST_WIDE = "\u2e80"
+"""The first of the Chinese, Japanese and Korean characters."""
 _LINE_HYPHENS = (0x02, 0xFFFE)
 """pdfium's marks for a hyphen at a line's end."""
 _BOLD_FONT = re.compile(r"bold|black|heavy|semibold|demi|medi$|CMBX|SFBX|CMB\d|[-,]B$", re.IGNORECASE)
@@ -40,23 +45,13 @@ class PageCharacters:
         turn: quarter turns that make the commonest direction of text upright.
         words: in the file's order, in upright coordinates.
         aside: words in other directions, in the file's order, in the page's own coordinates.
-        indexes: for each word, pdfium's index of its first character.
+        white: for each word, True if its letters are white or transparent.
     """
 
     turn: int
     words: list[Word] = field(default_factory=list[Word])
     aside: list[Word] = field(default_factory=list[Word])
-    indexes: list[int] = field(default_factory=list[int])
-
-
-@dataclass(slots=True)
-class _Character:
-    text: str
-    bounds: Bounds
-    quarter: int
-    index: int
-    x: float
-    y: float
+    white: list[bool] = field(default_factory=list[bool])
 
 
 def read_characters(text_page: pdfium.PdfTextPage) -> PageCharacters | None:
@@ -66,143 +61,152 @@ def read_characters(text_page: pdfium.PdfTextPage) -> PageCharacters | None:
     """
     if text_page.count_chars() > MAX_CHARACTERS:
         return None
-    characters = _characters_of(text_page)
-    quarters = Counter(character.quarter for character in characters if character is not None)
+    placed = _WordReader(text_page).read()
+    quarters: Counter[int] = Counter()
+    for word in placed:
+        quarters[word.quarter] += len(word.word.text)
     if not quarters:
         return PageCharacters(0)
     turn, most = quarters.most_common(1)[0]
-    if most < LEAST_SHARE_UPRIGHT * quarters.total() or _is_written_otherwise(characters):
+    if most < LEAST_SHARE_UPRIGHT * quarters.total() or _is_written_otherwise([word.word for word in placed]):
         return None
-    return _WordBuilder(text_page, turn).build(characters)
-
-
-def _characters_of(text_page: pdfium.PdfTextPage) -> list[_Character | None]:
-    """Return the visible characters; None where words part."""
-    raw = cast("Any", text_page.raw)
-    rectangle = pdfium_c.FS_RECTF()
-    x, y = ctypes.c_double(), ctypes.c_double()
-    area, at_x, at_y = ctypes.byref(rectangle), ctypes.byref(x), ctypes.byref(y)
-    unicode_of, is_generated = pdfium_c.FPDFText_GetUnicode, pdfium_c.FPDFText_IsGenerated
-    angle_of, box_of, origin_of = (
-        pdfium_c.FPDFText_GetCharAngle,
-        pdfium_c.FPDFText_GetLooseCharBox,
-        pdfium_c.FPDFText_GetCharOrigin,
+    upright = [word for word in placed if word.quarter == turn]
+    for word in placed:
+        word.word.text = _normalized(word.word.text)
+    return PageCharacters(
+        turn,
+        [word.word for word in upright],
+        [word.word for word in placed if word.quarter != turn],
+        [word.white for word in upright],
     )
-    out: list[_Character | None] = []
-    high = 0
-    for index in range(text_page.count_chars()):
-        code = unicode_of(raw, index)
-        if 0xD800 <= code < 0xDC00:
-            high = code
-            continue
-        if 0xDC00 <= code < 0xE000:
-            code = 0x10000 + ((high - 0xD800) << 10) + (code - 0xDC00) if high else 0xFFFD
-            high = 0
-        text = "-" if code in _LINE_HYPHENS else chr(code) if 0 < code < 0x110000 else ""
-        if not text or text.isspace():
-            out.append(None)
-        elif is_generated(raw, index) == 1:
-            if text != "-":
-                out.append(None)
-        elif box_of(raw, index, area):
-            origin_of(raw, index, at_x, at_y)
-            quarter = round(angle_of(raw, index) / (math.pi / 2)) % 4
-            bounds = Bounds(rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
-            out.append(_Character(text, bounds, quarter, index, x.value, y.value))
-    return out
 
 
-def _is_written_otherwise(characters: Sequence[_Character | None]) -> bool:
+def _is_written_otherwise(words: Sequence[Word]) -> bool:
     """Return True for text from right to left, or from top to bottom."""
-    visible = [character for character in characters if character is not None]
+    letters = sum(len(word.text) for word in words)
     right_to_left = sum(
-        character.text > "\u0590" and unicodedata.bidirectional(character.text) in {"R", "AL"} for character in visible
+        unicodedata.bidirectional(letter) in {"R", "AL"}
+        for word in words
+        if not word.text.isascii()
+        for letter in word.text
     )
-    if right_to_left > 0.05 * len(visible):
+    if right_to_left > 0.05 * letters:
         return True
-    down = wide = 0
-    for one, other in itertools.pairwise(visible):
-        if one.text > "\u2e80" and other.text > "\u2e80":
-            wide += 1
-            size = max(one.bounds.y1 - one.bounds.y0, 1)
-            down += abs(one.x - other.x) < 0.2 * size and 0.3 * size < one.y - other.y < 2 * size
+    down = sum(
+        one.text > _FIRST_WIDE
+        and other.text > _FIRST_WIDE
+        and abs(one.x0 - other.x0) < 0.2 * one.size
+        and 0.3 * one.size < one.base - other.base < 2 * one.size
+        for one, other in itertools.pairwise(words)
+        if len(one.text) == len(other.text) == 1
+    )
+    wide = sum(letter > _FIRST_WIDE for word in words if not word.text.isascii() for letter in word.text)
     return down > LEAST_SHARE_DOWN * max(wide, 1)
 
 
-class _WordBuilder:
-    """Joins characters to words."""
+@dataclass(slots=True)
+class _PlacedWord:
+    """A word, turned upright by its own quarter turns."""
 
-    def __init__(self, text_page: pdfium.PdfTextPage, turn: int) -> None:
+    word: Word
+    quarter: int
+    white: bool
+
+
+class _WordReader:
+    """Joins characters to words; direction, base line and font are asked for once a word."""
+
+    def __init__(self, text_page: pdfium.PdfTextPage) -> None:
         self._raw = cast("Any", text_page.raw)
-        self._page = PageCharacters(turn)
-        self._fonts: dict[int | None, tuple[str, bool, int]] = {}
-        self._word: Word | None = None
-        self._is_aside = False
+        self._count = text_page.count_chars()
+        self._fonts: dict[int, tuple[str, bool, int, bool]] = {}
+        self._bold: dict[str, bool] = {}
+        self._words: list[_PlacedWord] = []
+        self._x, self._y = ctypes.c_double(), ctypes.c_double()
 
-    def build(self, characters: Sequence[_Character | None]) -> PageCharacters:
-        turn = self._page.turn
-        for character in characters:
-            if character is None:
-                self._end()
+    def read(self) -> list[_PlacedWord]:
+        """Return the words in the file's order."""
+        raw, rectangle = self._raw, pdfium_c.FS_RECTF()
+        area = ctypes.byref(rectangle)
+        unicode_of, box_of = pdfium_c.FPDFText_GetUnicode, pdfium_c.FPDFText_GetLooseCharBox
+        word: _PlacedWord | None = None
+        high = 0
+        for index in range(self._count):
+            code = unicode_of(raw, index)
+            if 0xD800 <= code < 0xE000:
+                if code < 0xDC00:
+                    high = code
+                    continue
+                code = 0x10000 + ((high - 0xD800) << 10) + (code - 0xDC00) if high else 0xFFFD
+                high = 0
+            text = "-" if code in _LINE_HYPHENS else chr(code) if 0 < code < 0x110000 else ""
+            if not text or text.isspace():
+                word = None
+            elif text == "-" and pdfium_c.FPDFText_IsGenerated(raw, index) == 1:
                 continue
-            is_aside = character.quarter != turn
-            if is_aside != self._is_aside:
-                self._end()
-            self._is_aside = is_aside
-            quarter = character.quarter
-            bounds = turned_bounds(quarter, character.bounds)
-            self._take(character, bounds, turned(quarter, character.x, character.y)[1])
-        self._end()
-        for word in self._page.words:
-            word.text = _normalized(word.text)
-        for word in self._page.aside:
-            word.text = _normalized(word.text)
-        return self._page
+            elif box_of(raw, index, area):
+                bounds = (rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
+                if word is None or not _extend(word, text, bounds):
+                    word = self._begin(index, text, bounds)
+        return self._words
 
-    def _take(self, character: _Character, bounds: Bounds, base: float) -> None:
-        word, size = self._word, bounds.y1 - bounds.y0
-        if word is not None and (
-            abs(base - word.base) > 0.3 * max(size, 1)
-            or bounds.x0 - word.x1 > WORD_BLANK * size
-            or bounds.x0 < word.x0 - 0.5 * size
-        ):
-            self._end()
-            word = None
-        if word is None:
-            font, bold, mark = self._font_of(character.index)
-            self._word = Word(
-                character.text, bounds.x0, bounds.y0, bounds.x1, bounds.y1, round(size, 1), base, bold, font, mark
-            )
-            if not self._is_aside:
-                self._page.indexes.append(character.index)
-        else:
-            word.text += character.text
-            word.x0, word.x1 = min(word.x0, bounds.x0), max(word.x1, bounds.x1)
-            word.y0, word.y1 = min(word.y0, bounds.y0), max(word.y1, bounds.y1)
+    def _begin(self, index: int, text: str, bounds: _Sides) -> _PlacedWord:
+        quarter = round(pdfium_c.FPDFText_GetCharAngle(self._raw, index) / (math.pi / 2)) % 4
+        pdfium_c.FPDFText_GetCharOrigin(self._raw, index, ctypes.byref(self._x), ctypes.byref(self._y))
+        x0, y0, x1, y1 = _upright(quarter, bounds)
+        base = turned(quarter, self._x.value, self._y.value)[1]
+        font, bold, mark, white = self._looks_of(index)
+        word = _PlacedWord(Word(text, x0, y0, x1, y1, round(y1 - y0, 1), base, bold, font, mark), quarter, white)
+        self._words.append(word)
+        return word
 
-    def _end(self) -> None:
-        if self._word is not None:
-            (self._page.aside if self._is_aside else self._page.words).append(self._word)
-            self._word = None
-
-    def _font_of(self, index: int) -> tuple[str, bool, int]:
+    def _looks_of(self, index: int) -> tuple[str, bool, int, bool]:
         text_object = pdfium_c.FPDFText_GetTextObject(self._raw, index)
-        key = ctypes.cast(text_object, ctypes.c_void_p).value if text_object else None
+        key = ctypes.addressof(text_object.contents) if text_object else 0
         if key not in self._fonts:
             name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
             length = pdfium_c.FPDFText_GetFontInfo(self._raw, index, name, 128, ctypes.byref(flags))
             font = name.value.decode("latin-1").split("+")[-1] if length else ""
+            if font not in self._bold:
+                self._bold[font] = _BOLD_FONT.search(font) is not None
             is_bold = (
-                _BOLD_FONT.search(font) is not None
+                self._bold[font]
                 or bool(flags.value & _FORCED_BOLD)
                 or pdfium_c.FPDFText_GetFontWeight(self._raw, index) >= _BOLD_WEIGHT
             )
             mark = pdfium_c.FPDFPageObj_GetMarkedContentID(text_object) if text_object else -1
-            self._fonts[key] = (font, is_bold, int(mark))
+            is_white = bool(text_object) and is_painted_white(text_object)
+            self._fonts[key] = (font, is_bold, int(mark), is_white)
         return self._fonts[key]
+
+
+def _upright(quarter: int, bounds: _Sides) -> _Sides:
+    if not quarter:
+        return bounds
+    area = turned_bounds(quarter, Bounds(*bounds))
+    return area.x0, area.y0, area.x1, area.y1
+
+
+def _extend(placed: _PlacedWord, text: str, bounds: _Sides) -> bool:
+    """Add a character to a word; return False if it begins another."""
+    x0, y0, x1, y1 = _upright(placed.quarter, bounds)
+    word, size = placed.word, y1 - y0
+    is_apart = x0 - word.x1 > WORD_BLANK * size or x0 < word.x0 - 0.5 * size
+    if is_apart or not -0.3 * size <= y0 - word.y0 <= 0.3 * size:
+        return False
+    word.text += text
+    if x1 > word.x1:
+        word.x1 = x1
+    if x0 < word.x0:
+        word.x0 = x0
+    if y1 > word.y1:
+        word.y1 = y1
+    return True
 
 
 def _normalized(text: str) -> str:
     """Return compatibility forms (ligatures, full width) as ordinary letters; only a last soft hyphen stays."""
+    if text.isascii():
+        return text
     text = unicodedata.normalize("NFKC", text)
     return text[:-1].replace("\u00ad", "") + text[-1:]

@@ -8,6 +8,8 @@ from analytiq.ingestion.parsing.pdf_layout.frames import PageFrame
 from analytiq.ingestion.parsing.pdf_layout.furniture import FurnitureFinder
 from analytiq.ingestion.parsing.pdf_layout.headings import Outline, mark_headings
 from analytiq.ingestion.parsing.pdf_layout.model import (
+    ASIDE,
+    COMMENT,
     GridTable,
     Piece,
     Row,
@@ -187,9 +189,9 @@ def _aside_pieces(words: Sequence[Word]) -> Iterator[Piece]:
     """Yield text in another direction, such as a stamp in the margin."""
     if words:
         text = " ".join(word.text for word in words)
-        yield Piece(BlockKind.PARAGRAPH, text, bounds_of_words(words), [], style_of(words), tag="aside")
+        yield Piece(BlockKind.PARAGRAPH, text, bounds_of_words(words), [], style_of(words), tag=ASIDE)
 
 
 def _comment_pieces(page: RawPage, body: Style) -> Iterator[Piece]:
     for text, bounds in page.comments:
-        yield Piece(BlockKind.PARAGRAPH, f"Comment: {text}", bounds, [], body, lines=9, tag="comment")
+        yield Piece(BlockKind.PARAGRAPH, f"Comment: {text}", bounds, [], body, tag=COMMENT)

@@ -4,12 +4,14 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from analytiq.ingestion.parsing.pdf_layout.model import Piece, Style
+from analytiq.ingestion.parsing.pdf_layout.model import ASIDE, COMMENT, Piece, Style
 from analytiq.ingestion.parsing.pdf_layout.paragraphs import is_caption
 from analytiq.models.blocks import BlockKind
 
 MOST_WORDS = 16
 MOST_LINES = 3
+SAME_SIZE = 0.5
+"""Largest difference, in points, of sizes that are one as meant."""
 LARGER = 1.08
 """Least size of a larger heading, in the size of running text."""
 MUCH_LARGER = 1.15
@@ -51,7 +53,11 @@ def mark_headings(pages: Sequence[tuple[int, Sequence[Piece]]], body: Style, out
 def is_heading(piece: Piece, body: Style) -> bool:
     """Return True if a short paragraph is larger or bolder than running text."""
     text = _full_text(piece)
-    if piece.kind not in {BlockKind.PARAGRAPH, BlockKind.LIST_ITEM} or not _LETTER.search(text):
+    if (
+        piece.tag in {ASIDE, COMMENT}
+        or piece.kind not in {BlockKind.PARAGRAPH, BlockKind.LIST_ITEM}
+        or not _LETTER.search(text)
+    ):
         return False
     if len(text.split()) > MOST_WORDS or piece.lines > MOST_LINES or is_caption(text):
         return False
@@ -111,7 +117,12 @@ def _levels_of_looks(candidates: Sequence[Piece], known: Mapping[int, int]) -> d
             votes[_look(piece)][known[id(piece)]] += 1
     levels: dict[Look, int] = {}
     level = 0 if not known else min(known.values()) - 2
+    before: Look | None = None
     for look in sorted({_look(piece) for piece in candidates}, key=lambda look: (-look[0], not look[1])):
-        level = votes[look].most_common(1)[0][0] if look in votes else level + 1
+        if look in votes:
+            level = votes[look].most_common(1)[0][0]
+        elif before is None or before[1] != look[1] or before[0] - look[0] > SAME_SIZE:
+            level += 1
         levels[look] = level
+        before = look
     return levels

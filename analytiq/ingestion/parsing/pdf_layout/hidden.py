@@ -1,17 +1,9 @@
 """Words that no reader sees: white on white, too small, or off the page."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pypdfium2 ships without types.
-
-import ctypes
 from collections.abc import Sequence
-
-import pypdfium2 as pdfium
-import pypdfium2.raw as pdfium_c
 
 from analytiq.ingestion.parsing.pdf_layout.characters import PageCharacters
 from analytiq.ingestion.parsing.pdf_layout.model import Bounds, Word
-from analytiq.ingestion.parsing.pdf_layout.rules import NEARLY_WHITE
 
 SMALLEST = 1.2
 """Least height of readable letters, in points."""
@@ -21,25 +13,22 @@ MAX_GROUNDS = 500
 """Most shades and pictures that white words are looked for on; a page with more is a drawing."""
 
 
-def without_hidden(
-    characters: PageCharacters, text_page: pdfium.PdfTextPage, area: Bounds, grounds: Sequence[Bounds]
-) -> int:
+def without_hidden(characters: PageCharacters, area: Bounds, grounds: Sequence[Bounds]) -> int:
     """Remove the hidden words of a page, and return their number.
 
     Args:
         characters: the words of the page.
-        text_page: the same page.
         area: the visible part of the page, with the text upright.
         grounds: what is painted in another color than white.
     """
     visible: list[Word] = []
     hidden = 0
     may_be_small = area.y1 - area.y0 < SMALL_PAGE
-    for word, index in zip(characters.words, characters.indexes, strict=True):
+    for word, is_white in zip(characters.words, characters.white, strict=True):
         is_hidden = (
             not _touches(word, area)
             or (word.size < SMALLEST and not may_be_small)
-            or (_is_white(text_page, index) and not _is_on(word, grounds))
+            or (is_white and not _is_on(word, grounds))
         )
         if is_hidden:
             hidden += 1
@@ -58,11 +47,3 @@ def _is_on(word: Word, grounds: Sequence[Bounds]) -> bool:
         return True
     x, y = (word.x0 + word.x1) / 2, (word.y0 + word.y1) / 2
     return any(ground.x0 <= x <= ground.x1 and ground.y0 <= y <= ground.y1 for ground in grounds)
-
-
-def _is_white(text_page: pdfium.PdfTextPage, index: int) -> bool:
-    parts = [ctypes.c_uint() for _ in range(4)]
-    if not pdfium_c.FPDFText_GetFillColor(text_page, index, *map(ctypes.byref, parts)):
-        return False
-    red, green, blue, alpha = (part.value for part in parts)
-    return alpha == 0 or min(red, green, blue) >= NEARLY_WHITE

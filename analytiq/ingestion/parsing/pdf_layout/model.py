@@ -105,6 +105,7 @@ class GridTable:
         words: the words of all cells, row by row.
         bold: for each row, True if most of its letters are bold.
         across: for each row of a ruled table, the columns whose cell is the one at their left.
+        places: the left and right edge of each cell of the first rows, None for an empty cell.
         gutters: the blanks between the columns of a table without lines.
         header_rows: the number of rows above the body, once known.
         names: the names of the columns, if a former page stated them.
@@ -115,9 +116,14 @@ class GridTable:
     words: list[Word]
     bold: list[bool] = field(default_factory=list[bool])
     across: list[frozenset[int]] = field(default_factory=list[frozenset[int]])
+    places: list[list[Interval | None]] = field(default_factory=list["list[Interval | None]"])
     gutters: tuple[Interval, ...] = ()
     header_rows: int = 0
     names: tuple[str, ...] = ()
+
+
+ASIDE, COMMENT = "aside", "comment"
+"""Tags of pieces that are no part of the page's running text."""
 
 
 @dataclass(slots=True)

@@ -47,7 +47,7 @@ def read_page(page: pdfium.PdfPage, text_page: pdfium.PdfTextPage, page_number: 
     turn = characters.turn
     frame = PageFrame(Bounds(*page.get_bbox()), turn, page.get_rotation())
     rules = rules_of(page, turn)
-    hidden = without_hidden(characters, text_page, frame.upright, rules.grounds)
+    hidden = without_hidden(characters, frame.upright, rules.grounds)
     words = characters.words + field_words(page, turn)
     tables = ruled_tables(rules, words)
     used = {index for table in tables for index in table.used}

@@ -121,7 +121,7 @@ def _taken_from_above(merged: list[Band], rows: Sequence[Row], gutters: Sequence
     top = rows[0]
     while merged and not merged[-1].columns and (len(merged[-1].rows) == 1 or len(merged[-1].gutters) <= 1):
         last = merged[-1].rows[-1]
-        is_centred = abs((last[0].x0 + last[-1].x1) / 2 - (bounds.x0 + bounds.x1) / 2) < 4
+        is_centred = len(last) == 1 and abs((last[0].x0 + last[-1].x1) / 2 - (bounds.x0 + bounds.x1) / 2) < 4
         is_far = bottom_of(last) - top_of(top) > NEAR_ABOVE
         if is_centred or is_far or _crosses(merged[-1].rows, gutters):
             break

@@ -50,7 +50,7 @@ def _line_around(row: list[Word], neighbours: Sequence[list[Word]]) -> list[Word
             continue
         if not min(word.y0 for word in line) < middle < max(word.y1 for word in line) + 0.1 * size:
             continue
-        if min(abs(mark.x0 - word.x1) for mark in row for word in line) < size:
+        if min(min(abs(mark.x0 - word.x1), abs(word.x0 - mark.x1)) for mark in row for word in line) < size:
             return line
     return None
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from analytiq.ingestion.parsing.pdf_layout.cells import clustered, is_mostly_bold
 from analytiq.ingestion.parsing.pdf_layout.joining import glued
 from analytiq.ingestion.parsing.pdf_layout.model import Bounds, Edge, GridTable, Interval, Word
-from analytiq.ingestion.parsing.pdf_layout.rows import rows_of
+from analytiq.ingestion.parsing.pdf_layout.rows import chunks_of, rows_of
 from analytiq.ingestion.parsing.pdf_layout.rules import PageRules
 from analytiq.ingestion.parsing.pdf_layout.union import Groups
 
@@ -17,6 +17,9 @@ MAX_LINES = 3_000
 MAX_CELLS = 20_000
 TOLERANCE = 3.0
 SAME_EDGE = 2.5
+LEAST_IN_FRAME = 12
+"""Least words of a cell that may hold a table of its own."""
+MOST_FRAMED = 4
 DOUBLE_LINE = 4.0
 """Widest column or row that may be the space in a double line."""
 
@@ -112,7 +115,17 @@ def _table_of(grid: _Grid, words: Sequence[Word]) -> RuledTable | None:
     spans = Counter(merged.find(cell) for cell in range(grid.width * grid.height))
     if len(cells) < 3 or len(cells) < 0.15 * len(spans) or _is_frame([len(cell) for cell in cells.values()]):
         return None
+    if any(_is_laid_out(words) for words in cells.values()):
+        return None
     return RuledTable(_filled(grid, merged, cells), Bounds(grid.xs[0], grid.ys[-1], grid.xs[-1], grid.ys[0]), used)
+
+
+def _is_laid_out(words: Sequence[Word]) -> bool:
+    """Return True if a cell holds a table of its own: its lines are a frame."""
+    if len(words) < LEAST_IN_FRAME:
+        return False
+    rows = [chunks_of(row) for row in rows_of(words)]
+    return len(rows) >= MOST_FRAMED and sum(len(row) > 1 for row in rows) >= 0.5 * len(rows)
 
 
 def _is_frame(counts: Sequence[int]) -> bool:

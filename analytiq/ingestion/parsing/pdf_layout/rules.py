@@ -12,6 +12,7 @@ from typing import Any, cast
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
+from analytiq.ingestion.parsing.pdf_layout.colors import is_painted_white
 from analytiq.ingestion.parsing.pdf_layout.model import Bounds, Edge, turned, turned_bounds
 
 MAX_PATHS = 20_000
@@ -21,7 +22,6 @@ THIN = 3.0
 """Widest path, in points, that counts as a line."""
 STRAIGHT = 1.5
 """Largest deviation of a straight line, in points."""
-NEARLY_WHITE = 247
 TOUCHING = 3.0
 
 Point = tuple[float, float]
@@ -103,7 +103,7 @@ class _RulesReader:
 
     def _shade(self, raw: Any, area: Bounds) -> None:
         self.rules.edges += (Edge(area.y0, area.x0, area.x1), Edge(area.y1, area.x0, area.x1))
-        if not _is_white(raw):
+        if not is_painted_white(raw):
             self.rules.grounds.append(area)
 
     def _outline(self, raw: Any, form: Any) -> None:
@@ -149,11 +149,3 @@ def _mapped(matrix: Any, area: Bounds) -> Bounds:
     corners = [_moved(matrix, x, y) for x in (area.x0, area.x1) for y in (area.y0, area.y1)]
     xs, ys = [x for x, _ in corners], [y for _, y in corners]
     return Bounds(min(xs), min(ys), max(xs), max(ys))
-
-
-def _is_white(raw: Any) -> bool:
-    parts = [ctypes.c_uint() for _ in range(4)]
-    if not pdfium_c.FPDFPageObj_GetFillColor(raw, *map(ctypes.byref, parts)):
-        return False
-    red, green, blue, alpha = (part.value for part in parts)
-    return alpha == 0 or min(red, green, blue) >= NEARLY_WHITE

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from analytiq.ingestion.parsing.pdf_layout.model import Chunk, GridTable, Row, Word, words_of
+from analytiq.ingestion.parsing.pdf_layout.model import Chunk, GridTable, Interval, Row, Word, words_of
 from analytiq.ingestion.parsing.rows import has_header, looks_like_number
 from analytiq.ingestion.parsing.table_lines import joined_header
 
@@ -12,6 +12,9 @@ SAMPLE = 50
 MOST_HEADER_ROWS = 4
 SAME_COLUMN = 25.0
 """Largest distance, in points, of a column's edge from the one on the page before."""
+SAME_MIDDLE = 8.0
+"""Largest distance, in points, of a group's name from the middle of its columns."""
+MOST_GROUPED = 20
 MOST_ADOPTED = 2
 """Most rows at the top of a page that are too few for a table, and go on with the one before."""
 
@@ -30,6 +33,7 @@ def settle_header(table: GridTable, before: GridTable | None) -> None:
     table.header_rows = header_rows_of(table)
     _blank_repeats(table)
     if table.header_rows:
+        _spread_groups(table)
         titles = [row for row in table.rows[: table.header_rows] if not _is_title(row)]
         table.names = joined_header(titles)
 
@@ -120,6 +124,47 @@ def _is_group_row(rows: Sequence[Sequence[str]]) -> bool:
         and any(looks_like_number(cell) for cell in rows[2])
         and not any(len(cell) > 40 for cell in groups)
     )
+
+
+def _spread_groups(table: GridTable) -> None:
+    """Repeat the names of groups above each of their columns, in the header of a table without lines."""
+    last = table.header_rows - 1
+    if not 0 < last < len(table.places):
+        return
+    below = table.places[last]
+    names = [name for name in table.rows[last] if name]
+    is_repeated = len(set(names)) < len(names)
+    for row, places in zip(table.rows[:last], table.places[:last], strict=True):
+        filled = [column for column, cell in enumerate(row) if cell]
+        if _is_title(row):
+            continue
+        for index, column in enumerate(filled):
+            low = filled[index - 1] + 1 if index else 0
+            high = filled[index + 1] - 1 if index + 1 < len(filled) else len(row) - 1
+            members = _members(column, places[column], below, low, high)
+            if len(members) == 1 and is_repeated and below[column] is not None:
+                # The same names recur under each group, so a group reaches to the next.
+                members = range(column, high + 1)
+            for member in members:
+                row[member] = row[column]
+
+
+def _members(
+    column: int, place: Interval | None, below: Sequence[Interval | None], low: int, high: int
+) -> Sequence[int]:
+    """Return the columns under a group's name, which stands above their middle or their left edge."""
+    if place is None or (below[column] is None and (column in {low, high} or column == 0)):
+        return [column]
+    middle = (place[0] + place[1]) / 2
+    best = [column]
+    for first in range(max(low, column - MOST_GROUPED), column + 1):
+        for after in range(column + 1, min(high, column + MOST_GROUPED) + 2):
+            edges = [edge for edge in below[first:after] if edge is not None]
+            if edges and len(edges) == after - first > len(best):
+                centre = (edges[0][0] + edges[-1][1]) / 2
+                if abs(centre - middle) < SAME_MIDDLE or (first == column and abs(edges[0][0] - place[0]) < 3):
+                    best = list(range(first, after))
+    return best
 
 
 def _has_words(row: Sequence[str]) -> bool:
