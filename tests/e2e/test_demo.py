@@ -1,5 +1,6 @@
 """`analytiq demo`: the first thing that anybody sees."""
 
+import re
 from pathlib import Path
 
 from tests.e2e.running_platform import run_command
@@ -10,7 +11,8 @@ def test_demo_answers_all_questions_at_the_first_and_at_the_second_run(tmp_path:
     first = run_command(*arguments, environment={"DEMO_EXIT": "1"})
     assert first.returncode == 0, first.stdout + first.stderr
     assert "3 of 3 answers are right." in first.stdout
-    assert "service-agreement.pdf, page 3" in first.stdout
+    # The passage may begin on the page before: pages end within paragraphs.
+    assert re.search(r"service-agreement\.pdf, pages? (\d–)?3", first.stdout)
     assert "created  service-agreement.pdf" in first.stdout
 
     second = run_command(*arguments, "--exit")

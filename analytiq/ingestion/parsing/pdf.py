@@ -26,10 +26,11 @@ from analytiq.ingestion.parsing.pdf_layout.document import DocumentLayout
 from analytiq.ingestion.parsing.pdf_layout.fields import has_fields
 from analytiq.ingestion.parsing.pdf_layout.outline import outline_of
 from analytiq.ingestion.parsing.pdf_layout.pages import read_page
+from analytiq.ingestion.parsing.pdf_layout.unicode_strings import texts_of_pages
 from analytiq.ingestion.parsing.pdf_layout.writing import written
 from analytiq.ingestion.parsing.pdf_layout.xfa import xfa_values
 from analytiq.ingestion.parsing.text_builder import TextBuilder
-from analytiq.models.text import ParsedDocument, ParsedPage
+from analytiq.models.text import ParsedDocument, ParsedPage, TextSource
 
 POINTS_PER_INCH = 72
 
@@ -76,6 +77,7 @@ class PdfParser:
                 raise CorruptFileError("No page of the PDF can be read: upload an undamaged copy.")
             laid_out = layout.finish()
             pages |= {number: written(page) for number, page in laid_out.pages.items()}
+            pages |= _pages_of_unicode_strings(path, pages)
             form, form_warnings = _xfa_page(document, path)
             if form is not None:
                 pages[total] = _with_form(pages[total], form)
@@ -103,6 +105,13 @@ def _hidden_warnings(hidden: Mapping[int, int]) -> tuple[str, ...]:
 
 def _listed(pages: Sequence[int]) -> str:
     return ", ".join(map(str, pages[:20])) + (", …" if len(pages) > 20 else "")
+
+
+def _pages_of_unicode_strings(path: Path, pages: Mapping[int, ParsedPage]) -> dict[int, ParsedPage]:
+    """Return the empty pages whose text pdfium cannot read for want of a font."""
+    empty = [number for number, page in pages.items() if not page.text and page.source is TextSource.EMBEDDED]
+    texts = texts_of_pages(path, empty) if empty else {}
+    return {number: _plain_page(number, unicodedata.normalize("NFKC", text)) for number, text in texts.items()}
 
 
 def _xfa_page(document: pdfium.PdfDocument, path: Path) -> tuple[ParsedPage | None, tuple[str, ...]]:

@@ -149,6 +149,32 @@ def test_white_words_on_a_dark_ground_are_read(tmp_path: Path) -> None:
     assert document.warnings == ()
 
 
+def test_vertical_text_of_a_font_that_is_not_embedded_is_read(tmp_path: Path) -> None:
+    pdf = make_pdf([""])
+    descendant = pikepdf.Dictionary(
+        Type=pikepdf.Name.Font,
+        Subtype=pikepdf.Name.CIDFontType0,
+        BaseFont=pikepdf.Name("/HeiseiMin-W3"),
+        CIDSystemInfo=pikepdf.Dictionary(Registry="Adobe", Ordering="Japan1", Supplement=2),
+    )
+    font = pikepdf.Dictionary(
+        Type=pikepdf.Name.Font,
+        Subtype=pikepdf.Name.Type0,
+        BaseFont=pikepdf.Name("/HeiseiMin-W3"),
+        Encoding=pikepdf.Name("/UniJIS-UCS2-V"),
+        DescendantFonts=pikepdf.Array([descendant]),
+    )
+    pdf.pages[0].Resources.Font.F2 = pdf.make_indirect(font)
+    columns = " ".join(
+        f"1 0 0 1 {x} 700 Tm <{text.encode('utf-16-be').hex()}> Tj"
+        for x, text in ((500, "契約期間は二年とする"), (470, "解約は三十日前"))
+    )
+    pdf.pages[0].Contents = pdf.make_stream(f"BT /F2 14 Tf {columns} ET".encode())
+    path = tmp_path / "vertical.pdf"
+    pdf.save(path)
+    assert read(path).pages[0].text == "契約期間は二年とする\n解約は三十日前"
+
+
 def test_values_of_an_xfa_form_follow_with_a_warning(tmp_path: Path) -> None:
     pdf = make_pdf(["Please wait for a page that is long enough"])
     data = b"<xfa:datasets xmlns:xfa='x'><xfa:data><form><city>Porto</city></form></xfa:data></xfa:datasets>"

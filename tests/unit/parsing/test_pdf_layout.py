@@ -147,9 +147,9 @@ def test_values_of_fields_stand_beside_their_labels(name: str) -> None:
     text = text_of(name).text
     for value in VALUES:
         assert value in text
-    assert "Express | [x]" in text
-    assert "Gift | [ ]" in text
-    assert "Size | [ ] S [x] XL" in text
+    assert "Express\t[x]" in text
+    assert "Gift\t[ ]" in text
+    assert "Size\t[ ] S [x] XL" in text
 
 
 def test_notes_and_comments_are_in_the_text() -> None:

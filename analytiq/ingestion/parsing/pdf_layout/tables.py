@@ -34,6 +34,8 @@ def settle_header(table: GridTable, before: GridTable | None) -> None:
     _blank_repeats(table)
     if table.header_rows:
         _spread_groups(table)
+        for index in range(table.header_rows):
+            table.rows[index] = [cell.rstrip(": ") for cell in table.rows[index]]
         titles = [row for row in table.rows[: table.header_rows] if not _is_title(row)]
         table.names = joined_header(titles)
 

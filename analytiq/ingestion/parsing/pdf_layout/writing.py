@@ -38,6 +38,7 @@ def _lines_of(table: GridTable) -> Iterator[TableLine]:
     if table.names:
         yield HeaderLine("", table.names)
     for row in table.rows:
-        text = render_row(row, table.names)
+        # Words of nameless cells stay a phrase: a tab is white space to search.
+        text = render_row(row, table.names) if any(table.names) else "\t".join(cell for cell in row if cell)
         if text:
             yield RowLine(text)
