@@ -21,6 +21,7 @@ from analytiq.ingestion.parsing.pdf import PdfParser
 from analytiq.ingestion.parsing.rows import render_row
 from analytiq.models.blocks import Block, BlockKind
 from analytiq.models.text import DocumentText, ParsedDocument, join_pages
+from tests.e2e.made_files import pdf_of
 
 DATA = Path(__file__).parents[2] / "data"
 MADE = DATA / "pdf_structure"
@@ -140,6 +141,13 @@ def test_running_heads_and_feet_are_furniture() -> None:
             ]
             assert inside == []
     assert "Annual Report 2026" in blocks_of(text_of("r_report"), BlockKind.FURNITURE)
+
+
+def test_pages_of_a_few_lines_that_differ_by_numbers_are_text(tmp_path: Path) -> None:
+    path = tmp_path / "boilers.pdf"
+    path.write_bytes(pdf_of([f"Boiler {number}\nIts pressure is {number * 11} bar" for number in range(1, 9)]))
+    kinds = {block.kind for page in parsed(path).pages for block in page.blocks}
+    assert BlockKind.FURNITURE not in kinds
 
 
 @pytest.mark.parametrize("name", ["f_appear", "f_noappear"])

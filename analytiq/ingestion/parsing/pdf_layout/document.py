@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from analytiq.ingestion.parsing.pdf_layout.frames import PageFrame
-from analytiq.ingestion.parsing.pdf_layout.furniture import FurnitureFinder
+from analytiq.ingestion.parsing.pdf_layout.furniture import FurnitureFinder, PageRows
 from analytiq.ingestion.parsing.pdf_layout.headings import Outline, mark_headings
 from analytiq.ingestion.parsing.pdf_layout.model import (
     ASIDE,
@@ -88,7 +88,12 @@ class DocumentLayout:
         for page in group:
             self._count_sizes(page)
         areas = [page.frame.upright for page in group]
-        found = self._furniture.find([(page.rows, area.y0, area.y1) for page, area in zip(group, areas, strict=True)])
+        found = self._furniture.find(
+            [
+                PageRows(page.rows, area.y0, area.y1, _letters_in_tables(page))
+                for page, area in zip(group, areas, strict=True)
+            ]
+        )
         body = self._body()
         for page, indexes in zip(group, found, strict=True):
             pieces = self._pieces(page, indexes, body)
@@ -157,6 +162,10 @@ class DocumentLayout:
                 for (size, bold), _ in counted.most_common(1):
                     return Style(size, bold)
         return Style(10.0, bold=False)
+
+
+def _letters_in_tables(page: RawPage) -> int:
+    return sum(len(word.text) for ruled in page.tables for word in ruled.table.words)
 
 
 def _is_adopted(table: GridTable) -> bool:

@@ -10,10 +10,22 @@ from analytiq.ingestion.parsing.pdf_layout.model import Row, text_of
 EDGE_ROWS = 3
 """Rows at the upper and lower edge of a page that are looked at."""
 EDGE_SHARE = 0.13
+MOST_OF_PAGE = 0.5
+"""Largest share of a page's letters in its furniture."""
 LEAST_SHARE = 0.4
 """Least share of pages with the same row."""
 _CHANGING = re.compile(r"\d+|\b[ivxl]+\b")
 _PAGE_NUMBER = re.compile(r"^(page |seite |página |pagina |p\. ?|- ?|– ?)?#( ?(of|/|von|de|di|van|-) ?#)?( ?[-–])?$")
+
+
+@dataclass(frozen=True, slots=True)
+class PageRows:
+    """The rows of a page from top to bottom, its lower and upper edge, and the number of letters in its tables."""
+
+    rows: Sequence[Row]
+    low: float
+    high: float
+    letters_in_tables: int
 
 
 @dataclass(slots=True)
@@ -23,17 +35,25 @@ class FurnitureFinder:
     _pages: int = 0
     _seen: Counter[tuple[str, bool]] = field(default_factory=Counter[tuple[str, bool]])
 
-    def find(self, pages: Sequence[tuple[Sequence[Row], float, float]]) -> list[set[int]]:
+    def find(self, pages: Sequence[PageRows]) -> list[set[int]]:
         """Return for each page the indexes of its rows that are furniture.
 
         Args:
-            pages: the rows of each page from top to bottom, with the page's lower and upper edge.
+            pages: all pages of the group.
         """
-        edges = [list(_edge_rows(*page)) for page in pages]
+        edges = [list(_edge_rows(page.rows, page.low, page.high)) for page in pages]
         self._pages += len(pages)
         for page in edges:
             self._seen.update({(text, is_top) for _, text, is_top in page})
-        return [{index for index, text, is_top in page if self._is_furniture(text, is_top=is_top)} for page in edges]
+        return [self._of_page(page, edge) for page, edge in zip(pages, edges, strict=True)]
+
+    def _of_page(self, page: PageRows, edge: Sequence[tuple[int, str, bool]]) -> set[int]:
+        found = {index for index, text, is_top in edge if self._is_furniture(text, is_top=is_top)}
+        letters = page.letters_in_tables + sum(len(text_of(row)) for row in page.rows)
+        if sum(len(text_of(page.rows[index])) for index in found) > MOST_OF_PAGE * letters:
+            # Pages of a few lines that differ by their numbers: these are the text.
+            return {index for index, text, _ in edge if _PAGE_NUMBER.match(text)}
+        return found
 
     def _is_furniture(self, text: str, *, is_top: bool) -> bool:
         count = self._seen[text, is_top]
