@@ -37,6 +37,11 @@ class Passage(Answer):
     highlights: list[tuple[int, int]] = Field(default_factory=list)
     excerpt: str | None = None
     text_hash: str | None = None
+    chunk_id: str = ""
+    rank: int | None = None
+    token_count: int = 0
+    heading_path: list[str] = Field(default_factory=list)
+    page_name: str = ""
 
 
 class Degradation(Answer):

@@ -69,6 +69,11 @@ class Passage:
     page_name: str = ""
 
 
+def in_context(context: str, text: str) -> str:
+    """Return a chunk's text with its context, as models read it."""
+    return f"{context}\n\n{text}" if context else text
+
+
 @dataclass(frozen=True, slots=True)
 class GenerationVectors:
     """Vectors of one generation in memory, all or some: `matrix` is float32 (chunks, dimensions), in any order.

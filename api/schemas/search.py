@@ -189,6 +189,11 @@ class SearchResultResponse(ResponseBody):
     highlights: list[tuple[int, int]] = Field(description="[start, end) within `content`")
     excerpt: str | None = Field(description="The answering sentences, if `compress` was requested")
     text_hash: str | None = Field(description="As in `GET /documents/{document_id}/text`")
+    chunk_id: str = Field(description="As in the knowledge base's chunks; valid until its document is indexed again")
+    rank: int | None = Field(description="Place among all matches, from 1; null for a neighbor")
+    token_count: int
+    heading_path: list[str] = Field(description="The headings above the whole passage, outermost first")
+    page_name: str = Field(description="Name of its sheet, slide or chapter; empty for none")
 
 
 class DegradationResponse(ResponseBody):

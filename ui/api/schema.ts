@@ -6948,6 +6948,28 @@ export interface components {
              * @description As in `GET /documents/{document_id}/text`
              */
             text_hash: string | null;
+            /**
+             * Chunk Id
+             * @description As in the knowledge base's chunks; valid until its document is indexed again
+             */
+            chunk_id: string;
+            /**
+             * Rank
+             * @description Place among all matches, from 1; null for a neighbor
+             */
+            rank: number | null;
+            /** Token Count */
+            token_count: number;
+            /**
+             * Heading Path
+             * @description The headings above the whole passage, outermost first
+             */
+            heading_path: string[];
+            /**
+             * Page Name
+             * @description Name of its sheet, slide or chapter; empty for none
+             */
+            page_name: string;
         };
         /**
          * SearchSeveralBody

@@ -64,11 +64,6 @@ class ChunkContext:
     page_name: str = ""
 
 
-def in_context(context: str, text: str) -> str:
-    """Return a chunk's text with its context, as models read it."""
-    return f"{context}\n\n{text}" if context else text
-
-
 def title_of(stated: str, document_name: str) -> str:
     """Return a document's title: what its file states unless it is noise, and its name without folders and extension.
 

@@ -13,7 +13,7 @@ from analytiq.inference.embedding.cache_key import chunk_hash
 from analytiq.inference.embedding.models import EmbeddingModels
 from analytiq.inference.embedding.service import EmbeddingService
 from analytiq.ingestion.chunking.base import Chunker
-from analytiq.ingestion.chunking.context import ChunkContext, ChunkContexts, in_context
+from analytiq.ingestion.chunking.context import ChunkContext, ChunkContexts
 from analytiq.ingestion.chunking.registry import create_chunker
 from analytiq.ingestion.indexing.plan import Index, projection_in
 from analytiq.jobs.queue.runner import RunningJob
@@ -23,7 +23,7 @@ from analytiq.models.index_entry import Generation, GenerationState
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.organization import Organization
 from analytiq.models.text import PageLocator
-from analytiq.models.vector import VectorOwner, VectorRow
+from analytiq.models.vector import VectorOwner, VectorRow, in_context
 from analytiq.retrieval.backends.registry import Backends
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id

@@ -11,12 +11,13 @@ from analytiq.inference.embedding.models import ChosenModel, EmbeddingModels
 from analytiq.inference.embedding.prices import known_model
 from analytiq.inference.embedding.providers.local import LocalEmbedder
 from analytiq.inference.tokens import count_tokens
-from analytiq.ingestion.chunking.context import ChunkContexts, in_context
+from analytiq.ingestion.chunking.context import ChunkContexts
 from analytiq.ingestion.chunking.registry import check_chunking, create_chunker, needs_embeddings
 from analytiq.ingestion.knowledge_bases.estimation import Estimate, extrapolate, sample_size
 from analytiq.models.chunk import Chunk
 from analytiq.models.organization import Organization
 from analytiq.models.text import DocumentText
+from analytiq.models.vector import in_context
 from analytiq.storage.repositories.embedding_cache import LOOKUP_SIZE, EmbeddingCacheRepository
 from analytiq.storage.repositories.forecasts import ForecastRepository, SampledText, TextTotals, UnknownDocument
 from analytiq.storage.repositories.texts import TextRepository

@@ -1,6 +1,7 @@
 """Expand: cuts the requested page and adds the neighbours of each match, as results."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from analytiq.errors import AnalytiqError
 from analytiq.models.vector import Passage
@@ -23,8 +24,11 @@ async def expand(context: SearchContext, vectors: VectorRepository, retrieve: Re
     shown = with_neighbors(page, neighbors=neighbors, chunk_counts=context.chunk_counts)
     await _read_neighbors(context, [hit for hit in shown if not hit.is_matched], vectors, retrieve)
     highlighter = Highlighter(context.question)
+    ranks = {hit.key: rank for rank, hit in enumerate(page, start=context.request.skip + 1)}
     context.results = [
-        _result(context, hit, context.texts[hit.key], highlighter) for hit in shown if hit.key in context.texts
+        replace(_result(context, hit, context.texts[hit.key], highlighter), rank=ranks.get(hit.key))
+        for hit in shown
+        if hit.key in context.texts
     ]
 
 
@@ -118,4 +122,8 @@ def _result(context: SearchContext, hit: Hit, passage: Passage, highlighter: Hig
         matched_terms=tuple(dict.fromkeys(passage.chunk_text[start:end].casefold() for start, end in marked)),
         highlights=marked,
         text_hash=context.text_hashes.get(hit.generation_id) or None,
+        chunk_id=f"{passage.generation_id}-{passage.chunk_index}",
+        token_count=passage.token_count,
+        heading_path=passage.heading_path,
+        page_name=passage.page_name,
     )

@@ -92,6 +92,8 @@ class SearchResult:
     `content == document_text[start:end]`, of the text with the hash `text_hash`; pages count from 1; `relevance` is
     the passage's own, also for neighbours.
     `highlights` are [start, end) in `content`. `excerpt`: the sentences that answer, if compression was requested.
+    `chunk_id` is valid until the document is indexed again. `rank`: among the matches, from 1; None for a neighbour.
+    `heading_path`: the headings above the whole passage, outermost first. `page_name`: of its sheet, slide or chapter.
     """
 
     kb_id: str
@@ -110,6 +112,11 @@ class SearchResult:
     highlights: tuple[tuple[int, int], ...] = ()
     excerpt: str | None = None
     text_hash: str | None = None
+    chunk_id: str = ""
+    rank: int | None = None
+    token_count: int = 0
+    heading_path: tuple[str, ...] = ()
+    page_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,12 @@ async def select_hits(context: SearchContext, vectors: VectorRepository) -> None
         context.selected += [hit for hit in part if hit.key in context.texts]
         if plan.deduplicates:
             with context.trace.step("deduplicate"):
-                repeated = duplicates([context.texts[hit.key].chunk_text for hit in context.selected])
+                passages = [context.texts[hit.key] for hit in context.selected]
+                repeated = duplicates(
+                    [passage.chunk_text for passage in passages],
+                    [passage.context for passage in passages],
+                    context.question,
+                )
             context.selected = [hit for place, hit in enumerate(context.selected) if place not in repeated]
             statistics.duplicates += len(repeated)
     context.is_complete = context.is_whole or context.is_below_threshold

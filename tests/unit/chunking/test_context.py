@@ -10,13 +10,13 @@ from analytiq.ingestion.chunking.context import (
     TITLE_TOKENS,
     ChunkContext,
     ChunkContexts,
-    in_context,
     title_of,
 )
 from analytiq.ingestion.parsing.table_lines import lines_below_header
 from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.models.blocks import Block, BlockKind, TableShape
 from analytiq.models.text import DocumentText, PageSpan, ParsedPage, join_pages
+from analytiq.models.vector import in_context
 
 LONG = 1000
 """Tokens of a chunk whose share bounds nothing here."""

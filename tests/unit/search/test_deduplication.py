@@ -65,3 +65,12 @@ def test_short_cut_finds_what_comparing_all_with_all_finds(made: list[tuple[int,
         else:
             kept.append(own)
     assert duplicates(texts) == expected
+
+
+def test_a_copy_stays_if_the_question_names_its_context() -> None:
+    texts = ["Let the head cool down for five minutes before you clean it with a dry cloth."] * 3
+    contexts = ["Zebra 4000 > Cleaning", "Lion 300 > Cleaning", "Lynx 200 > Cleaning"]
+    assert duplicates(texts, contexts, "Zebra and Lion: how long to cool down?") == {2}
+    assert duplicates(texts, contexts, "how long to cool down?") == {1, 2}
+    assert duplicates(texts, ["Zebra"] * 3, "Zebra: how long to cool down?") == {1, 2}
+    assert duplicates(texts, ["", "", ""], "Zebra and Lion") == {1, 2}
