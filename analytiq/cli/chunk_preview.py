@@ -25,7 +25,9 @@ def chunk_preview(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Chunks to show.")] = 100,
     data_dir: DataDir = None,
 ) -> None:
-    """Show the chunks that these settings would make of a document. Nothing is stored."""
+    """Show the chunks that settings would make of a document.
+
+    Nothing is stored."""
     with api_client(data_dir) as client:
         preview = client.preview_chunks(
             document_id=document_id,
