@@ -27,7 +27,8 @@ def chunk_preview(
 ) -> None:
     """Show the chunks that settings would make of a document.
 
-    Nothing is stored."""
+    Nothing is stored.
+    """
     with api_client(data_dir) as client:
         preview = client.preview_chunks(
             document_id=document_id,
