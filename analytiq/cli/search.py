@@ -126,6 +126,8 @@ def print_passage(passage: Passage, *, heading: str) -> None:
     place = f"[bold]{escape(passage.source)}[/], {pages_of(passage)}"
     kind = f"relevance {passage.relevance:.2f}" if passage.is_matched else "beside a match"
     output.print(f"{heading} {place}   [dim]{kind}[/]")
+    if path := [name for name in (passage.page_name, *passage.heading_path) if name]:
+        output.print(f"   [dim]{escape(' › '.join(path))}[/]")
     shown = render_passage(passage.content, passage.highlights, begins_document=passage.start == 0)
     output.print(*(Text("   ") + line for line in shown.split()), Text(), sep="\n")
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import httpx
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from analytiq.client.answers import Failure
 from analytiq.client.connection import Connection
@@ -67,6 +67,8 @@ class ChatPassage(_Answer):
     end: int
     relevance: float
     content: str
+    heading_path: list[str] = Field(default_factory=list)
+    page_name: str = ""
     text_hash: str | None = None
     is_current: bool | None = None
 
@@ -87,6 +89,8 @@ class ChatCitation(_Answer):
     end: int
     quote: str
     marks: list[tuple[int, int]]
+    heading_path: list[str] = Field(default_factory=list)
+    page_name: str = ""
     text_hash: str | None = None
     is_current: bool | None = None
 

@@ -24,6 +24,9 @@ class FoundPassage(_Answer):
     relevance: Annotated[float, Field(description="From 0 to 1")]
     is_matched: Annotated[bool, Field(description="false for a neighbour of a match")]
     kb_id: str
+    chunk_id: str
+    heading_path: Annotated[list[str], Field(description="The headings above the passage, outermost first")]
+    page_name: Annotated[str, Field(description="Name of its sheet, slide or chapter; empty for none")]
 
     @classmethod
     def of(cls, passage: Passage) -> "FoundPassage":

@@ -126,6 +126,8 @@ class ChatCitation(Stored):
     end: int
     quote: str
     marks: tuple[tuple[int, int], ...] = ()
+    heading_path: tuple[str, ...] = ()
+    page_name: str = ""
     text_hash: str | None = None
     """As in `ShownPassage`."""
 

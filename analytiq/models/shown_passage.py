@@ -17,5 +17,7 @@ class ShownPassage(Stored):
     end: int
     relevance: float
     content: str
+    heading_path: tuple[str, ...] = ()
+    page_name: str = ""
     text_hash: str | None = None
     """Hash of the text that the offsets refer to; None: recorded before hashes were stored."""

@@ -144,6 +144,8 @@ class ChatPassageResponse(ResponseBody):
     end: int
     relevance: float
     content: str
+    heading_path: list[str] = Field(description="The headings above the passage, outermost first")
+    page_name: str = Field(description="Name of its sheet, slide or chapter; empty for none")
     text_hash: TextHash
     is_current: IsCurrent
 
@@ -170,6 +172,8 @@ class ChatCitationResponse(ResponseBody):
     end: int
     quote: str
     marks: list[tuple[int, int]]
+    heading_path: list[str] = Field(description="The headings above the passage, outermost first")
+    page_name: str = Field(description="Name of its sheet, slide or chapter; empty for none")
     text_hash: TextHash
     is_current: IsCurrent
 

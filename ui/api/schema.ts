@@ -2578,6 +2578,16 @@ export interface components {
                 number
             ][];
             /**
+             * Heading Path
+             * @description The headings above the passage, outermost first
+             */
+            heading_path: string[];
+            /**
+             * Page Name
+             * @description Name of its sheet, slide or chapter; empty for none
+             */
+            page_name: string;
+            /**
              * Text Hash
              * @description Hash of the text of `start` and `end`; null in old answers
              */
@@ -2704,6 +2714,16 @@ export interface components {
             relevance: number;
             /** Content */
             content: string;
+            /**
+             * Heading Path
+             * @description The headings above the passage, outermost first
+             */
+            heading_path: string[];
+            /**
+             * Page Name
+             * @description Name of its sheet, slide or chapter; empty for none
+             */
+            page_name: string;
             /**
              * Text Hash
              * @description Hash of the text of `start` and `end`; null in old answers

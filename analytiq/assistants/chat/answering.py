@@ -129,5 +129,7 @@ def _citation(item: Cited, page: int) -> ChatCitation:
         end=passage.start + item.end,
         quote=passage.content[item.start : item.end],
         marks=item.marks,
+        heading_path=passage.heading_path,
+        page_name=passage.page_name,
         text_hash=passage.text_hash,
     )

@@ -78,4 +78,6 @@ def _passage(result: SearchResult, numbers: dict[ChunkKey, int]) -> ShownPassage
         relevance=result.relevance,
         content=result.content,
         text_hash=result.text_hash,
+        heading_path=result.heading_path,
+        page_name=result.page_name,
     )

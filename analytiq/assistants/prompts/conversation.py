@@ -24,6 +24,9 @@ Answer with one JSON object that follows this JSON schema, and nothing else, no 
 _NOTHING = "(no answer)"
 _CUT = "\n\n[The input goes on; it was cut here after {tokens:,} tokens.]"
 
+MOST_PATH_CHARACTERS = 200
+"""Characters of a passage's headings that a model reads."""
+
 
 def opening(
     configuration: PromptConfiguration, subject: str, *, name: str | None, cut_after: int | None, boundary: str
@@ -83,11 +86,13 @@ def _said(step: RunStep) -> Message:
 
 
 def _shown(passage: ShownPassage) -> dict[str, object]:
+    path = [name for name in (passage.page_name, *passage.heading_path) if name]
     return {
         "id": passage.number,
         "source": one_line(passage.source),
         "pages": page_range(passage),
         "chunk": passage.chunk_index,
         "relevance": round(passage.relevance, 3),
+        **({"section": " > ".join(map(one_line, path))[:MOST_PATH_CHARACTERS]} if path else {}),
         "content": passage.content,
     }

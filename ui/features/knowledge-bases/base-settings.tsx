@@ -92,6 +92,12 @@ export function BaseSettings({ base }: { base: KnowledgeBase }) {
           <dd>
             {formatCount(base.chunk_size)}, {formatCount(base.chunk_overlap)} tokens
           </dd>
+          <dt className="text-text-2">Context</dt>
+          <dd>
+            {base.context
+              ? "Chunks are searched with their document's name and headings."
+              : "Chunks are searched by their own text alone. A clone adds their document's name and headings."}
+          </dd>
           <dt className="text-text-2">Id</dt>
           <dd className="font-mono text-xs break-all">{base.kb_id}</dd>
         </dl>

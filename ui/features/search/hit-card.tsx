@@ -56,6 +56,7 @@ export function HitCard({
           {kind === "neighbour" && <span className="text-text-3">context of a result</span>}
           {change && <span className="chip">{change}</span>}
         </div>
+        <Breadcrumb names={placeNames(hit)} />
         {kind !== "neighbour" && (
           <dl className="flex flex-wrap items-center gap-x-4 text-xs text-text-2">
             <Score name="Relevance" value={hit.relevance} />
@@ -79,6 +80,21 @@ export function HitCard({
         </p>
       </div>
     </li>
+  );
+}
+
+/** The sheet, slide or chapter of a passage, then the headings above it, each once. */
+function placeNames(hit: Hit): string[] {
+  return [...new Set([hit.page_name, ...hit.heading_path].filter(Boolean))];
+}
+
+function Breadcrumb({ names }: { names: readonly string[] }) {
+  if (names.length === 0) return null;
+  return (
+    <p className="truncate text-text-2" title={names.join(" › ")}>
+      <span className="sr-only">Under </span>
+      {names.join(" › ")}
+    </p>
   );
 }
 
