@@ -25,7 +25,17 @@ def texts_of_pages(path: Path, page_numbers: Iterable[int]) -> dict[int, str]:
                 text = _text_of(document.pages[page_number - 1])
                 if text:
                     found[page_number] = text
-    except (pikepdf.PdfError, pikepdf.PasswordError, ValueError, TypeError, KeyError, IndexError, AttributeError):
+    # A RuntimeError: for an encrypted file, qpdf wants a random device, and the sandbox has none.
+    except (
+        pikepdf.PdfError,
+        pikepdf.PasswordError,
+        RuntimeError,
+        ValueError,
+        TypeError,
+        KeyError,
+        IndexError,
+        AttributeError,
+    ):
         return found
     return found
 

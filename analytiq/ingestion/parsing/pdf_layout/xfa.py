@@ -19,7 +19,8 @@ def xfa_values(path: Path) -> list[str]:
             form = document.Root.get("/AcroForm")
             packets = form.get("/XFA") if isinstance(form, pikepdf.Dictionary) else None
             return _values_of(packets) if packets is not None else []
-    except (pikepdf.PdfError, pikepdf.PasswordError, ValueError, TypeError, KeyError, AttributeError):
+    # A RuntimeError: for an encrypted file, qpdf wants a random device, and the sandbox has none.
+    except (pikepdf.PdfError, pikepdf.PasswordError, RuntimeError, ValueError, TypeError, KeyError, AttributeError):
         return []
 
 
