@@ -150,6 +150,19 @@ def test_rows_are_whole(chunker_type: str) -> None:
             assert not line.startswith("Name: Pump") or line.endswith("EUR")
 
 
+@pytest.mark.parametrize("chunker_type", ["row", "auto"])
+@pytest.mark.parametrize("words", ["Blue valve H", "Oak hose", "Rapid, heavy relay"])
+def test_many_rows_are_whole_though_their_separators_take_tokens(chunker_type: str, words: str) -> None:
+    document = built(("table", words, 400))
+    (table,) = document.blocks
+    assert table.table is not None
+    starts = {table.start, *(start for start, _ in table.table.rows)}
+    ends = {end for _, end in table.table.rows}
+    for size, overlap in ((512, 128), (100, 0)):
+        chunks = cut(chunker_type, document, size, overlap)
+        assert all(piece.start in starts and piece.end in ends for piece in chunks)
+
+
 def test_wide_row_is_cut_between_cells() -> None:
     builder = TextBuilder()
     row = "; ".join(f"Column {number}: value {number}" for number in range(300))

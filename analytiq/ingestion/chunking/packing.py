@@ -28,18 +28,31 @@ def packed(text: str, pieces: Iterable[Piece], sizes: Sizes) -> Iterator[PackedS
     for piece in pieces:
         limit = sizes.own if runs and len(runs) > 1 and runs[-1][0].overlaps else sizes.chunk
         ends_early = piece.cut is Cut.DEFINITION and size >= sizes.minimum
-        if runs and size + piece.token_count <= limit and not ends_early:
+        between = count_tokens(text[runs[-1][-1].end : piece.start]) if runs else 0
+        if runs and size + between + piece.token_count <= limit and not ends_early:
             runs[-1].append(piece)
-            size += piece.token_count
+            size += between + piece.token_count
         else:
             runs.append([piece])
             size = piece.token_count
     _fill_last(runs, sizes)
     for index, run in enumerate(runs):
         limit = sizes.own if index and run[0].overlaps else sizes.chunk
-        spans = fitted(text, run[0].start, run[-1].end, max_tokens=limit, lookback=0.25)
-        for number, span in enumerate(spans):
-            yield PackedSpan(span, overlaps=run[0].overlaps and bool(index or number))
+        number = 0
+        for part in _within(text, run, limit):
+            for span in fitted(text, part[0].start, part[-1].end, max_tokens=limit, lookback=0.25):
+                yield PackedSpan(span, overlaps=run[0].overlaps and bool(index or number))
+                number += 1
+
+
+def _within(text: str, run: list[Piece], limit: int) -> Iterator[list[Piece]]:
+    """Part a run between its pieces if it is too long after all: its tokens are a little more than those of its pieces."""
+    if len(run) > 1 and count_tokens(text[run[0].start : run[-1].end]) > limit:
+        middle = len(run) // 2
+        yield from _within(text, run[:middle], limit)
+        yield from _within(text, run[middle:], limit)
+    else:
+        yield run
 
 
 def _fill_last(runs: list[list[Piece]], sizes: Sizes) -> None:
