@@ -46,7 +46,7 @@ def packed(text: str, pieces: Iterable[Piece], sizes: Sizes) -> Iterator[PackedS
 
 
 def _within(text: str, run: list[Piece], limit: int) -> Iterator[list[Piece]]:
-    """Part a run between its pieces if it is too long after all: its tokens are a little more than those of its pieces."""
+    """Part a run between its pieces if it is too long after all, since blanks between pieces are tokens too."""
     if len(run) > 1 and count_tokens(text[run[0].start : run[-1].end]) > limit:
         middle = len(run) // 2
         yield from _within(text, run[:middle], limit)
