@@ -47,9 +47,13 @@ class ProviderRecovery:
         for _, model in await self._rate_limits.troubled_models(organization_id):
             if await _provider_of(model) == litellm_provider:
                 await self._rate_limits.recovered(organization_id, model)
-        used = {item.embedding_model for item in await self._knowledge_bases.shown_of(organization_id)}
+        knowledge_bases = await self._knowledge_bases.shown_of(organization_id)
+        used = {item.embedding_model for item in knowledge_bases}
         models = {model for model in used if await _provider_of(model) == litellm_provider}
         codes = {*ACCOUNT_CODES, TEXT_REFUSED_CODE} if is_address_new else ACCOUNT_CODES
+        # Before the failed ones: a sync that has read the old key may still run, and fail after the others resume.
+        affected = [item.id for item in knowledge_bases if item.embedding_model in models]
+        await self._jobs.ask_running_syncs_again(organization_id, affected)
         await self._resume(organization_id, models, codes)
 
     async def platform_changed(self, litellm_provider: str, *, is_address_new: bool = False) -> None:

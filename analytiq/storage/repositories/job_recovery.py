@@ -25,6 +25,16 @@ class JobRecovery:
         }
         return (await self._collection.update_many(dead, [{"$set": AFRESH}])).modified_count
 
+    async def ask_running_syncs_again(self, organization_id: str, kb_ids: Collection[str]) -> int:
+        """Request the running syncs of knowledge bases once more, as after a change; return their number."""
+        running: Row = {
+            "organization_id": organization_id,
+            "state": JobState.RUNNING.value,
+            "kind": JobKind.SYNC.value,
+            "subject.kb_id": {"$in": list(kb_ids)},
+        }
+        return (await self._collection.update_many(running, {"$inc": {"wanted": 1}})).modified_count
+
     async def organizations_stopped_by(self, error_codes: Collection[str]) -> list[str]:
         """Return the organizations with waiting or failed syncs with one of these errors."""
         pipeline = [{"$match": _stopped(error_codes)}, {"$group": {"_id": "$organization_id"}}]

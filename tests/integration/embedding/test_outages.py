@@ -9,8 +9,9 @@ from analytiq.composition import Services
 from analytiq.ingestion.documents.indexing_state import IndexingState
 from analytiq.jobs.scheduling.fences import NoFence
 from analytiq.models.document import Document
-from analytiq.models.job import Job, JobState
+from analytiq.models.job import Job, JobKind, JobState
 from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
 from tests.fakes.embedding_server import EmbeddingServer, Failure, Reply
 from tests.integration.embedding.conftest import Books
 from tests.integration.tenant import REMOTE_MODEL, Tenant, prose
@@ -136,6 +137,26 @@ async def test_key_that_was_refused_and_is_replaced_has_what_failed_done(
     await tenant.services.inference.provider_accounts.put(
         tenant.id, "openai", api_key=SecretStr(other_server.api_key), api_base=other_server.url
     )
+    await tenant.drain()
+    assert await state_of(tenant, document) is IndexingState.INDEXED
+
+
+async def test_sync_that_fails_with_a_key_that_was_replaced_meanwhile_is_tried_again(
+    tenant: Tenant, embedding_server: EmbeddingServer, other_server: EmbeddingServer
+) -> None:
+    embedding_server.rule(lambda _: Failure.UNAUTHORIZED)
+    document = await tenant.document("a.txt", prose("whales", 5))
+    refused = await job_of(tenant, document)
+    assert refused is not None
+    assert refused.error is not None
+    jobs = tenant.services.repositories.jobs
+    await jobs.revive_syncs(tenant.id, [refused.subject.kb_id or ""], error_codes=[refused.error.code])
+    running = await jobs.claim([JobKind.SYNC], worker="with the old key", lease_token=new_id(), lease_seconds=60)
+    assert running is not None
+    await tenant.services.inference.provider_accounts.put(
+        tenant.id, "openai", api_key=SecretStr(other_server.api_key), api_base=other_server.url
+    )
+    assert await jobs.bury(running, refused.error)
     await tenant.drain()
     assert await state_of(tenant, document) is IndexingState.INDEXED
 
