@@ -2,7 +2,6 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { Columns2, ListFilter, Search } from "lucide-react";
-import dynamic from "next/dynamic";
 import { parseAsArrayOf, parseAsString, useQueryStates } from "nuqs";
 import { useState } from "react";
 
@@ -20,11 +19,10 @@ import { NARROW, useMedia } from "@/state/use-media";
 
 import { type Configuration, DEFAULT, readConfiguration, writeConfiguration } from "./configuration";
 import { filterProblem } from "./filter";
+import { FilterBuilder } from "./filter-builder";
 import { type Hit, searchQuery } from "./queries";
 import { recentQuestions, rememberQuestion } from "./recent";
 import { ResultColumn } from "./result-column";
-
-const FilterBuilder = dynamic(() => import("./filter-builder").then((module) => module.FilterBuilder), { ssr: false });
 
 export function SearchTester() {
   const [url, setUrl] = useQueryStates(
