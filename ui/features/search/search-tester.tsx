@@ -2,8 +2,9 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { Columns2, ListFilter, Search } from "lucide-react";
+import dynamic from "next/dynamic";
 import { parseAsArrayOf, parseAsString, useQueryStates } from "nuqs";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 
 import { knowledgeBaseListQuery } from "@/api/queries";
 import { BasePicker } from "@/components/base-picker";
@@ -19,10 +20,21 @@ import { NARROW, useMedia } from "@/state/use-media";
 
 import { type Configuration, DEFAULT, readConfiguration, writeConfiguration } from "./configuration";
 import { filterProblem } from "./filter";
-import { FilterBuilder } from "./filter-builder";
 import { type Hit, searchQuery } from "./queries";
 import { recentQuestions, rememberQuestion } from "./recent";
 import { ResultColumn } from "./result-column";
+
+const loadFilterBuilder = () => import("./filter-builder").then((module) => module.FilterBuilder);
+const FilterBuilder = dynamic(loadFilterBuilder, { ssr: false });
+
+/** Tell whether the filter's form is loaded, once it is wanted. */
+function useFilterForm(isWanted: boolean): boolean {
+  const [isLoaded, setLoaded] = useState(false);
+  useEffect(() => {
+    if (isWanted) void loadFilterBuilder().then(() => setLoaded(true));
+  }, [isWanted]);
+  return isLoaded;
+}
 
 export function SearchTester() {
   const [url, setUrl] = useQueryStates(
@@ -47,6 +59,9 @@ export function SearchTester() {
     setText(url.q);
   }
   const [isFilterOpen, setFilterOpen] = useState(url.f !== "");
+  const hasFilterForm = useFilterForm(isFilterOpen);
+  // The results of a link with a filter come with its form, which would else move them down.
+  const isAwaited = isFilterOpen && !hasFilterForm && url.f !== "";
   const [shownColumn, setShownColumn] = useState<"a" | "b">("a");
   const [preview, setPreview] = useState<Hit | null>(null);
   const [explained, setExplained] = useState<"a" | "b" | null>(null);
@@ -130,7 +145,7 @@ export function SearchTester() {
           <Search aria-hidden size={14} /> Search
         </Button>
       </form>
-      {isFilterOpen && <FilterBuilder key={url.f} text={url.f} onApply={(f) => void setUrl({ f: f || null })} />}
+      {isFilterOpen && hasFilterForm && <FilterBuilder key={url.f} text={url.f} onApply={(f) => void setUrl({ f: f || null })} />}
       {b !== null && isNarrow && (
         <div className="flex border-b border-line px-3" role="group" aria-label="Configuration">
           {(["a", "b"] as const).map((column) => (
@@ -147,7 +162,7 @@ export function SearchTester() {
         </div>
       )}
       <div className="flex min-h-0 flex-1">
-        {hasNoBases ? (
+        {isAwaited ? null : hasNoBases ? (
           <div className="flex-1">
             <EmptyState
               title="No knowledge base to search yet"
