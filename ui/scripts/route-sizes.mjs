@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
 const SERVED = fileURLToPath(new URL("../../api/ui/", import.meta.url));
-const BUDGET_KILOBYTES = 260;
+const BUDGET_KILOBYTES = 285;
 
 const sizes = new Map();
 function gzippedBytes(path) {

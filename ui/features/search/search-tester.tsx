@@ -2,9 +2,8 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { Columns2, ListFilter, Search } from "lucide-react";
-import dynamic from "next/dynamic";
 import { parseAsArrayOf, parseAsString, useQueryStates } from "nuqs";
-import { useEffect, useState } from "react";
+import { useState } from "react";
 
 import { knowledgeBaseListQuery } from "@/api/queries";
 import { BasePicker } from "@/components/base-picker";
@@ -20,21 +19,10 @@ import { NARROW, useMedia } from "@/state/use-media";
 
 import { type Configuration, DEFAULT, readConfiguration, writeConfiguration } from "./configuration";
 import { filterProblem } from "./filter";
+import { FilterBuilder } from "./filter-builder";
 import { type Hit, searchQuery } from "./queries";
 import { recentQuestions, rememberQuestion } from "./recent";
 import { ResultColumn } from "./result-column";
-
-const loadFilterBuilder = () => import("./filter-builder").then((module) => module.FilterBuilder);
-const FilterBuilder = dynamic(loadFilterBuilder, { ssr: false });
-
-/** Tell whether the filter's form is loaded, once it is wanted. */
-function useFilterForm(isWanted: boolean): boolean {
-  const [isLoaded, setLoaded] = useState(false);
-  useEffect(() => {
-    if (isWanted) void loadFilterBuilder().then(() => setLoaded(true));
-  }, [isWanted]);
-  return isLoaded;
-}
 
 export function SearchTester() {
   const [url, setUrl] = useQueryStates(
@@ -59,9 +47,6 @@ export function SearchTester() {
     setText(url.q);
   }
   const [isFilterOpen, setFilterOpen] = useState(url.f !== "");
-  const hasFilterForm = useFilterForm(isFilterOpen);
-  // The results of a link with a filter come with its form, which would else move them down.
-  const isAwaited = isFilterOpen && !hasFilterForm && url.f !== "";
   const [shownColumn, setShownColumn] = useState<"a" | "b">("a");
   const [preview, setPreview] = useState<Hit | null>(null);
   const [explained, setExplained] = useState<"a" | "b" | null>(null);
@@ -145,7 +130,7 @@ export function SearchTester() {
           <Search aria-hidden size={14} /> Search
         </Button>
       </form>
-      {isFilterOpen && hasFilterForm && <FilterBuilder key={url.f} text={url.f} onApply={(f) => void setUrl({ f: f || null })} />}
+      {isFilterOpen && <FilterBuilder key={url.f} text={url.f} onApply={(f) => void setUrl({ f: f || null })} />}
       {b !== null && isNarrow && (
         <div className="flex border-b border-line px-3" role="group" aria-label="Configuration">
           {(["a", "b"] as const).map((column) => (
@@ -162,7 +147,7 @@ export function SearchTester() {
         </div>
       )}
       <div className="flex min-h-0 flex-1">
-        {isAwaited ? null : hasNoBases ? (
+        {hasNoBases ? (
           <div className="flex-1">
             <EmptyState
               title="No knowledge base to search yet"
