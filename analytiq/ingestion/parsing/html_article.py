@@ -1,4 +1,4 @@
-"""What of a web page is navigation: menus, trails of links and notices of cookies around the article.
+"""Navigation of a web page: menus, trails of links and notices of cookies around the article.
 
 Trafilatura, used before, chose the article by paragraph and lost headings, summaries, captions and rows of tables
 within it. Left out are only what states that it is navigation, and dense groups of short links around the words.

@@ -54,7 +54,7 @@ _READ = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What an element inherits: the color of its words, and of its ground; None for one that is not known."""
+    """Inherited style of an element: the colours of its words and of its ground, None if unknown."""
 
     color: Color | None = None
     ground: Color | None = _WHITE

@@ -42,7 +42,7 @@ _CHARSETS = {
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What a group inherits from the one around it."""
+    """State that a group inherits from the one around it."""
 
     is_skipped: bool = False
     is_hidden: bool = False

@@ -1,4 +1,4 @@
-"""What a workbook says about a sheet beside its cells: merged and hidden cells, tables, notes, drawings."""
+"""Parts of a workbook about a sheet beside its cells: merged and hidden cells, tables, notes, drawings."""
 
 import re
 from collections import defaultdict

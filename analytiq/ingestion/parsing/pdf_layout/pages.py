@@ -20,7 +20,7 @@ from analytiq.ingestion.parsing.pdf_layout.tags import PageTags, Tag, tags_of
 
 @dataclass(slots=True)
 class RawPage:
-    """What is known of a page before the other pages are read.
+    """A page as known before the other pages are read.
 
     Attributes:
         rows: the words outside of ruled tables, from top to bottom.
