@@ -45,6 +45,7 @@ def test_values_of_the_right_kind_are_taken() -> None:
     assert ErasureCreate.model_validate({"kind": "documents", "document_ids": [KB], "dry_run": False}).dry_run is False
 
 
+@pytest.mark.slow
 def test_every_integer_that_a_call_takes_is_bounded() -> None:
     schema = TypeAdapter(dict[str, Any]).validate_json(schema_text())
     unbounded: list[str] = []

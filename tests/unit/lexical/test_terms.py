@@ -265,6 +265,7 @@ def test_plain_words_and_numbers_have_no_further_terms() -> None:
     assert asked_terms(text, ()).codes == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["1 234 ", "1,23", "1.234", "5 march ", "$ ", "12/", "1", "3 5 may 1 ", "1,234,"])
 def test_numbers_without_end_are_read_in_one_go(piece: str) -> None:
     chunk_terms(piece * (300_000 // len(piece)))

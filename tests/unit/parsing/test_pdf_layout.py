@@ -181,6 +181,7 @@ def visible(text: str) -> Counter[str]:
     return Counter(letter for letter in normal if letter.isprintable() and letter not in ignored and letter != " ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", _samples(), ids=lambda path: path.stem)
 def test_no_visible_character_is_lost(path: Path) -> None:
     try:

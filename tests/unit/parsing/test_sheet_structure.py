@@ -117,6 +117,7 @@ def test_section_merged_over_a_table_is_said_once(path: Path) -> None:
     assert lines(document)[-1] == "Item: Saw; Price: 9; Stock: 4"
 
 
+@pytest.mark.slow
 def test_spans_that_cover_too_many_cells_are_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sheet_text.CellBudget.__init__, "__defaults__", (100_000,))
 
