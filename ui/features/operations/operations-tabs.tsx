@@ -4,8 +4,7 @@ import { parseAsStringLiteral, useQueryState } from "nuqs";
 
 import { OnlyWhoMay } from "@/components/may";
 import { PageHead } from "@/components/page-head";
-import { Tabs } from "@/components/tabs";
-import { type Operation, usePermissions } from "@/state/permissions";
+import { type TabLink, Tabs } from "@/components/tabs";
 
 import { Backups } from "./backups";
 import { Operations } from "./operations";
@@ -13,7 +12,7 @@ import { Reports } from "./reports";
 import { WorkersTable } from "./workers-table";
 
 const TABS = ["jobs", "workers", "reports", "backups"] as const;
-const LINKS: { id: (typeof TABS)[number]; label: string; href: string; needs?: Operation }[] = [
+const LINKS: readonly (TabLink & { id: (typeof TABS)[number] })[] = [
   { id: "jobs", label: "Jobs", href: "/operations/" },
   { id: "workers", label: "Workers", href: "/operations/?tab=workers", needs: "get_workers" },
   { id: "reports", label: "Reports", href: "/operations/?tab=reports" },
@@ -23,9 +22,7 @@ const LINKS: { id: (typeof TABS)[number]; label: string; href: string; needs?: O
 /** Jobs, the processes that run them, reports of the passes that look for what is not as it should be, and backups. */
 export function OperationsTabs() {
   const [tab] = useQueryState("tab", parseAsStringLiteral(TABS).withDefault("jobs"));
-  const { may } = usePermissions();
-  const links = LINKS.filter(({ id, needs }) => id === tab || needs === undefined || may(needs));
-  const tabs = <Tabs label="Operations" tabs={links} current={tab} />;
+  const tabs = <Tabs label="Operations" tabs={LINKS} current={tab} />;
   if (tab === "jobs") return <Operations tabs={tabs} />;
   return (
     <>

@@ -67,8 +67,11 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
   const page = Math.max(1, url.page);
   const { data, error, isPlaceholderData, refetch } = useQuery(jobPageQuery(filter, (page - 1) * PAGE, PAGE));
   useLastPage(page, isPlaceholderData ? undefined : data?.total_count, PAGE, (last) => setUrl({ page: last }, { history: "replace" }));
-  // What stands below the failed documents waits for them: it would jump when they come.
+  const hasFilter = url.state !== null || url.kind !== null || url.kb !== null || url.error !== null;
+  // What stands below the failed documents and the depth of the queue waits for both: it would jump when they come.
   const counts = useQuery(documentCountsQuery());
+  const depth = useQuery(jobCountsQuery());
+  const waitsForCounts = !hasFilter && (counts.isPending || depth.isPending);
   const base = useQuery({ ...knowledgeBaseQuery(url.kb ?? ""), enabled: url.kb !== null });
   const [cursor, setCursor] = useState(-1);
   const { held, release } = useHeldRows(JSON.stringify([filter, page]), isPlaceholderData ? undefined : data?.jobs, idOf);
@@ -116,7 +119,6 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
       ? [{ keys: "r", label: "Replay a failed job", group: "List" as const, run: () => at?.state === "dead" && void replay(at) }]
       : []),
   ]);
-  const hasFilter = url.state !== null || url.kind !== null || url.kb !== null || url.error !== null;
   const isNarrowed = Boolean(url.kind ?? url.kb ?? url.error);
   const unfinishedShown = url.state === "available" || url.state === "running" ? (data?.total_count ?? 0) : 0;
   const deadShown = url.state === "dead" ? (data?.total_count ?? 0) : 0;
@@ -174,8 +176,8 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
       </div>
       <BusyLine isBusy={isPlaceholderData} />
       <div className="min-h-0 flex-1 overflow-auto">
-        {!hasFilter && <FailedDocuments />}
-        {!hasFilter && !counts.isPending && <QueueDepth onOpen={(kind, state) => void setUrl({ kind, state, page: 1 })} />}
+        {!hasFilter && !waitsForCounts && <FailedDocuments />}
+        {!hasFilter && !waitsForCounts && <QueueDepth onOpen={(kind, state) => void setUrl({ kind, state, page: 1 })} />}
         {url.state === "dead" && <ErrorGroups filter={filter} onOnly={(error) => void setUrl({ error, page: 1 })} />}
         {held !== null && (held.newCount > 0 || (jobs.length > 0 && jobs.every(isGone))) && (
           <div className="flex justify-center border-b border-line bg-working-bg">
@@ -186,7 +188,7 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
         )}
         {error && !data ? (
           <ErrorState error={error} retry={() => void refetch()} />
-        ) : counts.isPending && !hasFilter ? null : data?.total_count === 0 && jobs.length === 0 ? (
+        ) : waitsForCounts ? null : data?.total_count === 0 && jobs.length === 0 ? (
           hasFilter ? (
             <EmptyState
               title={url.state === "dead" ? "No failed jobs" : "No job matches"}

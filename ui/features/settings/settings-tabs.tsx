@@ -3,10 +3,9 @@
 import { usePathname } from "next/navigation";
 
 import { PageHead } from "@/components/page-head";
-import { Tabs } from "@/components/tabs";
-import { type Operation, usePermissions } from "@/state/permissions";
+import { type TabLink, Tabs } from "@/components/tabs";
 
-const TABS: { id: string; label: string; href: string; needs?: Operation }[] = [
+const TABS: readonly TabLink[] = [
   { id: "people", label: "People", href: "/settings/people/" },
   { id: "tokens", label: "Access tokens", href: "/settings/tokens/", needs: "list_access_tokens" },
   { id: "providers", label: "Providers", href: "/settings/providers/" },
@@ -16,16 +15,11 @@ const TABS: { id: string; label: string; href: string; needs?: Operation }[] = [
 
 export function SettingsHead({ children }: { children?: React.ReactNode }) {
   const pathname = usePathname();
-  const { may } = usePermissions();
   const current = TABS.find((tab) => pathname.startsWith(tab.href))?.id ?? "tokens";
   return (
     <>
       <PageHead title="Settings">{children}</PageHead>
-      <Tabs
-        label="Settings"
-        tabs={TABS.filter((tab) => tab.id === current || tab.needs === undefined || may(tab.needs))}
-        current={current}
-      />
+      <Tabs label="Settings" tabs={TABS} current={current} />
     </>
   );
 }
