@@ -8,7 +8,6 @@ _ADVICE = {
     "application/msword": ("Word documents of the old format (.doc)", _SAVE_AS.format(".docx")),
     "application/vnd.ms-excel": ("Excel workbooks of the old format (.xls)", _SAVE_AS.format(".xlsx")),
     "application/vnd.ms-powerpoint": ("PowerPoint presentations of the old format (.ppt)", _SAVE_AS.format(".pptx")),
-    "application/vnd.ms-outlook": ("Outlook messages (.msg)", _SAVE_AS.format(".eml, .html or .txt")),
     "application/vnd.oasis.opendocument.graphics": ("Drawings", _SAVE_AS.format(".pdf")),
     "application/postscript": ("PostScript files", _SAVE_AS.format(".pdf")),
     "application/vnd.apple.pages": ("Pages documents", _SAVE_AS.format(".docx or .pdf")),

@@ -1,12 +1,17 @@
 """Detection of office formats inside zip and OLE containers.
 
 This reads little and allocates little, whatever the file claims, and never fails: `zipfile` would build an object
-for each of a million members.
+for each of a million members. A compound file is mapped, and its directory read whole: a message with a workbook
+attached holds the workbook's names too.
 """
 
 import re
 import struct
+from collections.abc import Collection
 from pathlib import Path
+
+from analytiq.errors import AnalytiqError
+from analytiq.ingestion.parsing.compound_file import SIGNATURE, CompoundFile
 
 ZIP = "application/zip"
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -56,6 +61,10 @@ def zip_content_type(path: Path, head: bytes) -> str:
 
 def compound_content_type(path: Path, head: bytes) -> str:
     """Return the content type of an OLE compound file, by the names of its streams."""
+    streams = _root_streams(path)
+    if streams is not None:
+        return next((content_type for name, content_type in _COMPOUND_STREAMS if name.lower() in streams), COMPOUND)
+    # A damaged file; the names in its directory or its first bytes still tell what it was.
     directory = _compound_directory(path, head)
     for name, content_type in _COMPOUND_STREAMS:
         encoded = name.encode("utf-16-le")
@@ -68,10 +77,15 @@ def is_encrypted_office_file(path: Path) -> bool:
     """Return True if this is an office file saved with a password: an OLE file around the encrypted zip."""
     with path.open("rb") as file:
         head = file.read(_DIRECTORY_BYTES)
-    if not head.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
-        return False
-    name = "EncryptedPackage".encode("utf-16-le")
-    return name in head or name in _compound_directory(path, head)
+    return head.startswith(SIGNATURE) and compound_content_type(path, head) == ENCRYPTED_OFFICE
+
+
+def _root_streams(path: Path) -> Collection[str] | None:
+    """Return the names of a compound file's streams, without those of files inside it; None if it is damaged."""
+    try:
+        return CompoundFile(path, noun="file").root.streams
+    except (AnalytiqError, OSError):
+        return None
 
 
 def _declared_member(head: bytes) -> str | None:

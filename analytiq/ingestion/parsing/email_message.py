@@ -19,6 +19,7 @@ from analytiq.ingestion.parsing.completeness import count_words, lost_words
 from analytiq.ingestion.parsing.email_text import write_plain_text
 from analytiq.ingestion.parsing.html import decode_html, hidden_warnings, write_html
 from analytiq.ingestion.parsing.html_tree import html_tree
+from analytiq.ingestion.parsing.rtf import write_rtf
 from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.models.text import ParsedDocument, ParsedPage
 
@@ -31,6 +32,7 @@ MAX_HEADER_CHARACTERS = 10_000
 """Most characters of a header's source. The library decodes encoded words in quadratic time (200,000 took 160 s), and
 likewise the parameters of a content type."""
 
+_RICH_TEXT = frozenset({"application/rtf", "text/rtf"})
 _BLANKS = re.compile(r"\s+")
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -63,14 +65,19 @@ class EmailParser:
         if data.startswith(_WIDE_MARKS) or unmarked_utf16(data):
             data = decode_text(data).text.encode("utf-8")  # some programs export messages as UTF-16
         try:
-            message = BytesParser(policy=_BoundedHeaders()).parsebytes(data)
-            findings = _Findings()
-            page = _message_page(message, findings, depth=0)
+            document = read_email(BytesParser(policy=_BoundedHeaders()).parsebytes(data))
         except (AttributeError, KeyError, IndexError, TypeError, ValueError, LookupError) as error:
             raise CorruptFileError(f"The e-mail is damaged ({error}): export it again.") from error
         report_progress(1, 1)
-        warnings = (*_warnings(findings.attachments), *hidden_warnings(findings.hidden_words))
-        return ParsedDocument((page,), warnings, _header(message, "Subject"))
+        return document
+
+
+def read_email(message: Part) -> ParsedDocument:
+    """Read a parsed message as one page; attachments are named, and a warning says that they are not read."""
+    findings = _Findings()
+    page = _message_page(message, findings, depth=0)
+    warnings = (*_warnings(findings.attachments), *hidden_warnings(findings.hidden_words))
+    return ParsedDocument((page,), warnings, _header(message, "Subject"))
 
 
 def _warnings(names: list[str]) -> Iterator[str]:
@@ -146,8 +153,10 @@ def _says_something_else(text: str, than: str) -> bool:
 def _leaf_page(part: Part, content_type: str, findings: _Findings) -> ParsedPage:
     payload = part.get_payload(decode=True)
     builder = TextBuilder()
+    if isinstance(payload, bytes) and content_type in _RICH_TEXT:
+        findings.hidden_words += write_rtf(builder, payload)
     # A message of several parts without a boundary is its preamble.
-    if isinstance(payload, bytes) and content_type.startswith(("text/", "multipart/")):
+    elif isinstance(payload, bytes) and content_type.startswith(("text/", "multipart/")):
         charset = _charset(part)
         if content_type == "text/html":
             findings.hidden_words += write_html(builder, html_tree(decode_html(payload, declared=charset)))

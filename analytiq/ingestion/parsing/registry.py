@@ -70,6 +70,11 @@ BUILT_IN_PARSERS = (
     ParserEntry(
         "analytiq.ingestion.parsing.email_message:EmailParser", ("message/rfc822",), (".eml", ".mht", ".mhtml")
     ),
+    ParserEntry(
+        "analytiq.ingestion.parsing.outlook_message:OutlookMessageParser",
+        ("application/vnd.ms-outlook",),
+        (".msg", ".oft"),
+    ),
     ParserEntry("analytiq.ingestion.parsing.html:HtmlParser", ("text/html",), (".html", ".htm", ".xhtml")),
     ParserEntry("analytiq.ingestion.parsing.markdown:MarkdownParser", ("text/markdown",), (".md", ".markdown")),
     ParserEntry(

@@ -34,7 +34,6 @@ def test_unknown_content_type_lists_the_endings_that_are_read() -> None:
         ("application/msword", r"\(\.doc\) cannot be read\. .*save it as \.docx"),
         ("application/vnd.ms-excel", r"\(\.xls\) cannot be read\. .*save it as \.xlsx"),
         ("application/vnd.ms-powerpoint", r"\(\.ppt\) cannot be read\. .*save it as \.pptx"),
-        ("application/vnd.ms-outlook", r"\(\.msg\) cannot be read\. .*save it as \.eml"),
         ("application/zip", "Unpack it"),
         ("video/mp4", "transcript"),
     ],
