@@ -24,7 +24,7 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version $(OLDE
 	--no-emit-index-url --no-annotate --no-header --quiet --extra embedded --extra local-model --group build
 
 .PHONY: help setup setup-python setup-dev ocr-data demo test test-coverage test-unit mutate check check-install lint lint-texts lint-types \
-	lint-changed-types lint-ui audit bench eval-extraction eval-retrieval bench-peers lock \
+	lint-changed-types lint-ui audit bench eval-extraction eval-completeness eval-retrieval bench-peers lock \
 	clean ui ui-beside ui-if-possible ui-dev ui-lint ui-check ui-e2e
 
 help: ## Show this list
@@ -187,6 +187,9 @@ bench: setup-dev ## Run the short version of every benchmark; BENCH_ARGUMENTS ar
 
 eval-extraction: setup-dev ## Phrases, pages, blocks, tables by cell and seconds by kind of file: DIRECTORIES="DIRECTORY …"
 	$(BIN)/python -m benchmarks.extraction $(DIRECTORIES) $(EVALUATION_ARGUMENTS)
+
+eval-completeness: setup-dev ## Visible words that texts lack, by kind of file: DIRECTORIES="DIRECTORY …"
+	$(BIN)/python -m benchmarks.completeness $(DIRECTORIES) $(EVALUATION_ARGUMENTS)
 
 eval-retrieval: setup-dev ## hit@k and nDCG@10 of the set in tests/data/retrieval; COLLECTIONS=DIRECTORY: of BEIR's
 	@if [ -n "$(COLLECTIONS)" ]; then exec $(BIN)/python -m benchmarks.retrieval "$(COLLECTIONS)" $(EVALUATION_ARGUMENTS); \
