@@ -8,6 +8,7 @@ import { toast } from "sonner";
 import { answered, api, organizationPath } from "@/api/client";
 import { type KnowledgeBase, tagIndexQuery } from "@/api/queries";
 import { kbKeys } from "@/api/keys";
+import { SkeletonBlock } from "@/components/feedback";
 import { May } from "@/components/may";
 import { Banner } from "@/components/state";
 import { Button } from "@/components/ui/button";
@@ -42,12 +43,12 @@ export function BaseSettings({ base }: { base: KnowledgeBase }) {
     },
     onError: (error) => showFailure(form, error),
   });
+  // Who may change what decides which rows there are: shown before it is known, the later ones would jump.
+  if (!isKnown) return <SkeletonBlock lines={12} />;
   return (
     <div className="min-h-0 flex-1 overflow-auto">
       <Form form={form} className="flex max-w-[640px] flex-col gap-5 p-4" onSubmit={(values) => save.mutate(values)}>
-        {isKnown && !mayChange && (
-          <Banner tone="working">You can view these settings. {whoMay("update_knowledge_base")} can change them.</Banner>
-        )}
+        {!mayChange && <Banner tone="working">You can view these settings. {whoMay("update_knowledge_base")} can change them.</Banner>}
         <FormFailure control={form.control} note="Your changes are still here." />
         <fieldset disabled={!mayChange} className="contents">
           <BaseFields
