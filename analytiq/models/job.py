@@ -57,6 +57,11 @@ HEAVY = ":heavy"
 """Suffix of the partition of heavy jobs."""
 
 
+def extracts(lane: str) -> bool:
+    """Return True if a partition's jobs extract documents, each in a parser's process."""
+    return lane.removesuffix(HEAVY).endswith(f":{JobKind.EXTRACT.value}")
+
+
 class JobSubject(Stored):
     """The names in a job's payload, as rows and lists have them; the kind decides which fields are set."""
 

@@ -44,6 +44,8 @@ class QueueSettings(Section):
     max_attempts: int = Field(default=12, ge=1)
     """12 attempts take about 15 minutes: provider outages last longer than network outages."""
     max_worker_deaths: int = Field(default=4, ge=1)
+    extractions_per_organization: int | None = Field(default=None, ge=1)
+    """Most documents of one organization that a worker reads at once; None: all slots, its share while others wait."""
 
 
 class ReconcilerSettings(Section):

@@ -3,12 +3,17 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
+import psutil
 import pytest
 
 from analytiq.composition import Services
 from analytiq.ingestion.documents.indexing_state import IndexingState
+from analytiq.ingestion.parsing.servers import running_server
+from analytiq.jobs.queue.runner import QueueRunner
 from analytiq.models.document import Document, DocumentState
+from analytiq.models.job import Job, JobState
 from analytiq.settings import ExtractionSettings, WorkerSettings
 from tests.costly_files import scans
 from tests.integration.tenant import Tenant, new_tenant
@@ -59,27 +64,78 @@ async def test_eleven_bytes_are_searchable_while_another_organizations_scans_are
         assert await states(busy, costly) == [DocumentState.EXTRACTING] * 4
 
 
-async def test_deleted_document_ends_its_parser(
+def parsers() -> set[int]:
+    """The processes that the parsing server has forked and that have not ended."""
+    return {child.pid for child in psutil.Process(running_server().pid).children() if child.status() != "zombie"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A document whose parser runs, and the runner of its job."""
+
+    tenant: Tenant
+    document: Document
+    runner: QueueRunner
+    eventually: EventuallyTrue
+
+    async def job(self) -> Job | None:
+        return await self.tenant.services.repositories.jobs.get(f"extract:{self.document.id}")
+
+    async def until_parser_and_slot_are_free(self) -> None:
+        await self.eventually(lambda: not parsers())
+        await self.eventually(lambda: self.runner.running_jobs == 0)
+
+
+@pytest.fixture
+async def reading(
     compose_services: Compose, eventually: EventuallyTrue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # No heartbeat comes within the test, as in a process that was told nothing.
+) -> AsyncGenerator[Reading]:
+    # No heartbeat comes within a test, as in a process that was told nothing.
     monkeypatch.setattr("analytiq.jobs.queue.runner.LONGEST_HEARTBEAT_SECONDS", 3600.0)
     services = await compose_services()
     tenant = await new_tenant(services)
     document = (await tenant.upload("scan.pdf", scans(400))).document
+    runner = services.jobs.new_runner()
+    working = asyncio.create_task(runner.run())
+    read = Reading(tenant, document, runner, eventually)
 
     async def is_read() -> bool:
-        job = await services.repositories.jobs.get(f"extract:{document.id}")
+        job = await read.job()
         return job is not None and job.progress is not None
 
-    async def is_over() -> bool:
-        return await services.repositories.jobs.get(f"extract:{document.id}") is None
-
-    async with at_work(services):
+    try:
         await eventually(is_read)
-        # By another process, as it were: nothing but the database is shared.
-        await services.ingestion.documents.delete(tenant.id, document.id)
-        await eventually(is_over)
+        assert len(parsers()) == 1
+        yield read
+    finally:
+        await runner.stop(drain_seconds=0)
+        await working
+
+
+async def test_deleted_document_ends_its_parser(reading: Reading) -> None:
+    # By another process, as it were: nothing but the database is shared.
+    await reading.tenant.services.ingestion.documents.delete(reading.tenant.id, reading.document.id)
+    await reading.until_parser_and_slot_are_free()
+    assert await reading.job() is None
+
+
+async def test_cancelled_job_ends_its_parser_and_fails_its_document(reading: Reading) -> None:
+    tenant = reading.tenant
+    await tenant.services.jobs.operations.cancel(tenant.id, f"extract:{reading.document.id}")
+    await reading.until_parser_and_slot_are_free()
+    job = await reading.job()
+    assert job is not None
+    assert job.error is not None
+    assert (job.state, job.error.code) == (JobState.DEAD, "cancelled")
+    assert await states(tenant, [reading.document]) == [DocumentState.FAILED]
+
+
+async def test_shutdown_ends_parsers_and_returns_their_jobs(reading: Reading) -> None:
+    await reading.runner.stop(drain_seconds=0)
+    await reading.until_parser_and_slot_are_free()
+    job = await reading.job()
+    assert job is not None
+    assert job.state is JobState.AVAILABLE
 
 
 async def test_document_beyond_the_budget_of_its_size_fails_and_says_so(compose_services: Compose) -> None:

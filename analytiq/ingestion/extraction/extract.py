@@ -105,9 +105,10 @@ class Extraction:
             read = _read_here(path, document, hints)
             if read is not None:
                 return read
-            content_type = await self._reader.detect(path, hints)
+            content_type = await self._reader.detect(path, hints, organization_id=document.organization_id)
             parsed = await self._reader.parse(
                 path,
+                organization_id=document.organization_id,
                 byte_size=document.byte_size,
                 content_type=content_type,
                 options=ParseOptions(

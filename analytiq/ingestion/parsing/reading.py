@@ -34,9 +34,9 @@ class DocumentReader:
             most=settings.cpu_seconds,
         )
 
-    async def detect(self, path: Path, hints: TypeHints) -> str:
+    async def detect(self, path: Path, hints: TypeHints, *, organization_id: str) -> str:
         """Return the content type of a file; raise the errors of `detect_in_child`."""
-        async with self._memory.grant(DETECTION_LIMITS.memory_bytes) as granted:
+        async with self._memory.grant(DETECTION_LIMITS.memory_bytes, organization_id) as granted:
             limits = replace(DETECTION_LIMITS, memory_bytes=granted)
             return await detect_in_child(path, hints, limits=limits, isolation=self._isolation)
 
@@ -44,6 +44,7 @@ class DocumentReader:
         self,
         path: Path,
         *,
+        organization_id: str,
         byte_size: int,
         content_type: str,
         options: ParseOptions,
@@ -65,7 +66,7 @@ class DocumentReader:
         first = first_grant(byte_size, most)
 
         async def parse_with(memory_bytes: int) -> ParsedDocument:
-            async with self._memory.grant(memory_bytes) as granted:
+            async with self._memory.grant(memory_bytes, organization_id) as granted:
                 return await parse_in_child(
                     path,
                     content_type=content_type,
@@ -88,6 +89,7 @@ class DocumentReader:
         self,
         path: Path,
         *,
+        organization_id: str,
         content_type: str,
         page_number: int,
         is_image: bool,
@@ -98,7 +100,7 @@ class DocumentReader:
         """Return the words of a page with their positions; raise the errors of `place_words_in_child`."""
         page = PageRequest(content_type, page_number, is_image)
         options = ParseOptions(max_pages=self._settings.max_pages, ocr_languages=languages)
-        async with self._memory.grant(self._settings.memory_bytes) as granted:
+        async with self._memory.grant(self._settings.memory_bytes, organization_id) as granted:
             limits = ParseLimits(
                 memory_bytes=granted,
                 cpu_seconds=cpu_seconds,

@@ -37,7 +37,7 @@ class Claims:
         self._worker = worker
         self._lease_seconds = settings.lease_seconds
         self._poll_seconds = settings.poll_seconds
-        self._book = LaneBook()
+        self._book = LaneBook(settings.extractions_per_organization)
         self._news = asyncio.Event()
 
     async def claim(self, wanted: Wanted = ANYTHING) -> Job | None:
@@ -46,7 +46,7 @@ class Claims:
         while (lane := self._book.next(loop.time(), wanted)) is not None:
             version = lane.version
             # Before the call: other slots use the book meanwhile.
-            self._book.begin(lane.organization_id)
+            self._book.begin(lane.organization_id, lane.lane_id)
             job: Job | None = None
             try:
                 job = await self._jobs.claim(
@@ -58,7 +58,7 @@ class Claims:
                 )
             finally:
                 if job is None:
-                    self._book.end(lane.organization_id)
+                    self._book.end(lane.organization_id, lane_id=lane.lane_id)
             if job is not None:
                 self._book.served(lane, job.priority)
                 return job
@@ -70,7 +70,7 @@ class Claims:
 
     def ended(self, job: Job, seconds: float) -> None:
         """Free the slot of an ended job and note its duration."""
-        self._book.end(job.organization_id, seconds)
+        self._book.end(job.organization_id, seconds, job.lane)
         self._news.set()
 
     def wake(self) -> None:

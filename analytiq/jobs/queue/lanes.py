@@ -7,13 +7,15 @@ turn, and an organization with 100 knowledge bases gets no more turns than one w
 fair by itself, all together are, without a row that all would write to.
 
 Turns are weighted by time: each second for which a job holds a slot counts as a further turn of its organization. While
-several organizations have work, none begins a job beyond its share of the slots.
+several organizations have work, none begins a job beyond its share of the slots. Extractions, which hold a parser
+each, may have a bound for each organization besides.
 """
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 
-from analytiq.models.job import HEAVY
+from analytiq.models.job import HEAVY, extracts
 
 ANY_URGENCY_TURN = 8
 """One turn in this many goes to the partition that has waited longest, whatever its urgency, so that none starves."""
@@ -66,11 +68,16 @@ MOST_REMEMBERED = 10_000
 
 
 class LaneBook:
-    """The partitions that may hold due jobs. `now` is any monotonic clock, in seconds."""
+    """The partitions that may hold due jobs. `now` is any monotonic clock, in seconds.
 
-    def __init__(self) -> None:
+    `most_extractions`: the most documents of one organization that are read at once; None: no bound but its share.
+    """
+
+    def __init__(self, most_extractions: int | None = None) -> None:
+        self._most_extractions = most_extractions
         self._organizations: dict[str, _Organization] = {}
         self._running: dict[str, int] = {}
+        self._extracting: Counter[str] = Counter()
         self._past: dict[str, float] = {}
         """The virtual time of organizations that have left the book, if ahead of all others."""
         self._turns = 0.0
@@ -109,12 +116,18 @@ class LaneBook:
         """Return the earliest time at which a partition becomes available; None without partitions."""
         return min((lane.blocked_until for lane in self._served_by(wanted)), default=None)
 
-    def begin(self, organization_id: str) -> None:
-        """Count a slot as held by the organization."""
+    def begin(self, organization_id: str, lane_id: str = "") -> None:
+        """Count a slot as held by the organization, for a job of the partition."""
         self._running[organization_id] = self._running.get(organization_id, 0) + 1
+        if extracts(lane_id):
+            self._extracting[organization_id] += 1
 
-    def end(self, organization_id: str, seconds: float = 0.0) -> None:
+    def end(self, organization_id: str, seconds: float = 0.0, lane_id: str = "") -> None:
         """Count a slot as free again, and charge the organization for the time held."""
+        if extracts(lane_id):
+            self._extracting[organization_id] -= 1
+            if self._extracting[organization_id] <= 0:
+                del self._extracting[organization_id]
         left = self._running.get(organization_id, 0) - 1
         if left > 0:
             self._running[organization_id] = left
@@ -171,8 +184,14 @@ class LaneBook:
             for organization_id, organization in self._organizations.items()
             if not (wanted.for_newcomers and organization_id in self._running)
             for lane in organization.lanes.values()
-            if wanted.with_heavy or not lane.is_heavy
+            if (wanted.with_heavy or not lane.is_heavy) and self._may_extract(lane)
         ]
+
+    def _may_extract(self, lane: Lane) -> bool:
+        """Return False if the partition's next job would be an extraction beyond the organization's bound."""
+        if self._most_extractions is None or not extracts(lane.lane_id):
+            return True
+        return self._extracting[lane.organization_id] < self._most_extractions
 
     def _within_share(self, ready: list[Lane], capacity: int) -> list[Lane]:
         """Return the partitions of organizations that hold fewer slots than their share."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -27,7 +28,8 @@ CPU_SECONDS = 30
 WALL_SECONDS = 60.0
 """Time limit for a page. Letters of a PDF take 30 to 90 ms with the child process, a scan 1 to 3 s of OCR."""
 AT_ONCE = 2
-"""Pages read concurrently in a process, so that a reader's clicks do not use up the machine."""
+"""Pages read concurrently in a process, so that a reader's clicks do not use up the machine. An organization has no
+more requests than this in line: behind a thousand of its requests, another's waits for one page."""
 REMEMBERED_PAGES = 64
 """Most cached pages: about 0.5 MB each if a page is full of letters."""
 
@@ -63,6 +65,7 @@ class PageReader(Protocol):
         self,
         path: Path,
         *,
+        organization_id: str,
         content_type: str,
         page_number: int,
         is_image: bool,
@@ -89,6 +92,7 @@ class Locating:
         self._reader = reader
         self._settings = settings
         self._turns = asyncio.Semaphore(AT_ONCE)
+        self._own_turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._words: OrderedDict[_PageKey, PageWords] = OrderedDict()
 
     async def locate(
@@ -159,7 +163,8 @@ class Locating:
         if not wanted:
             return {}
         failures: dict[int, str] = {}
-        async with self._turns:
+        own_turns = self._own_turns.setdefault(document.organization_id, asyncio.Semaphore(AT_ONCE))
+        async with own_turns, self._turns:
             with tempfile.TemporaryDirectory(prefix="analytiq-locate-") as directory:
                 path = Path(directory) / "original"
                 with path.open("wb") as target:
@@ -180,6 +185,7 @@ class Locating:
     async def _read(self, path: Path, document: Document, span: PageSpan, languages: Languages) -> PageWords:
         return await self._reader.place_words(
             path,
+            organization_id=document.organization_id,
             content_type=document.content_type,
             page_number=span.page_number,
             is_image=span.source is not TextSource.EMBEDDED,

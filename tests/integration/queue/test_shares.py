@@ -71,6 +71,25 @@ async def test_freed_slots_go_to_who_has_fewer_until_the_shares_are_equal(
         await eventually(lambda: holds(2, 2))
 
 
+async def test_bound_of_an_organizations_extractions_leaves_slots_to_others(
+    jobs: JobRepository, eventually: EventuallyTrue
+) -> None:
+    release, begun = asyncio.Event(), list[str]()
+
+    async def handler(running: RunningJob) -> None:
+        begun.append(running.job.organization_id)
+        await release.wait()
+
+    await jobs.enqueue([wanted("busy", number) for number in range(8)])
+    runner = runner_of(jobs, handler, concurrency=4, extractions_per_organization=1)
+    async with started(runner):
+        await eventually(lambda: begun == ["busy"])
+        await jobs.enqueue([wanted(name, 0) for name in ("first", "second", "third")])
+        await eventually(lambda: sorted(begun) == ["busy", "first", "second", "third"])
+        release.set()
+        await eventually(lambda: begun.count("busy") == 8)
+
+
 async def test_cancelled_job_is_stopped_without_waiting_for_its_heartbeat(
     jobs: JobRepository, eventually: EventuallyTrue, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 """What reading a file may cost grows with its size; memory over all parsers stays within one budget."""
 
 import asyncio
+from collections import Counter
 
 import pytest
 
@@ -39,7 +40,7 @@ async def test_grants_never_exceed_the_budget_and_all_are_served() -> None:
     peaks: list[int] = []
 
     async def read(wanted: int) -> None:
-        async with budget.grant(wanted) as granted:
+        async with budget.grant(wanted, "o") as granted:
             assert granted == wanted
             peaks.append(budget.granted_bytes)
             await asyncio.sleep(0)
@@ -55,13 +56,13 @@ async def test_small_grant_does_not_wait_behind_large_ones() -> None:
     release = asyncio.Event()
 
     async def hold() -> None:
-        async with budget.grant(LARGE):
+        async with budget.grant(LARGE, "o"):
             await release.wait()
 
     holding = [asyncio.create_task(hold()) for _ in range(3)]
     await asyncio.sleep(0)
     for _ in range(3):
-        async with budget.grant(SMALL_GRANT_BYTES):
+        async with budget.grant(SMALL_GRANT_BYTES, "o"):
             assert not holding[2].done()
     release.set()
     await asyncio.gather(*holding)
@@ -72,7 +73,7 @@ async def test_large_grant_comes_to_its_turn_while_small_ones_keep_coming() -> N
     served: list[str] = []
 
     async def take(name: str, wanted: int) -> None:
-        async with budget.grant(wanted):
+        async with budget.grant(wanted, "o"):
             served.append(name)
             await asyncio.sleep(0)
 
@@ -89,7 +90,7 @@ async def test_who_no_longer_waits_holds_nothing() -> None:
     budget = MemoryBudget(LARGE + SMALL_GRANT_BYTES)
 
     async def take() -> None:
-        async with budget.grant(LARGE):
+        async with budget.grant(LARGE, "o"):
             await asyncio.Event().wait()
 
     holder, waiter = asyncio.create_task(take()), asyncio.create_task(take())
@@ -98,14 +99,51 @@ async def test_who_no_longer_waits_holds_nothing() -> None:
         task.cancel()
     await asyncio.gather(holder, waiter, return_exceptions=True)
     assert budget.granted_bytes == 0
-    async with budget.grant(LARGE) as granted:
+    async with budget.grant(LARGE, "o") as granted:
         assert granted == LARGE
 
 
 async def test_machine_with_little_memory_grants_less_than_was_wanted() -> None:
     budget = MemoryBudget(512 * MEBIBYTE)
-    async with budget.grant(LARGE) as granted:
+    async with budget.grant(LARGE, "o") as granted:
         assert granted == 256 * MEBIBYTE
+
+
+async def test_newcomer_finds_memory_while_another_organization_wants_all_of_it() -> None:
+    budget = MemoryBudget(5 * SMALL_GRANT_BYTES)
+    release = asyncio.Event()
+
+    async def hold() -> None:
+        async with budget.grant(SMALL_GRANT_BYTES, "busy"):
+            await release.wait()
+
+    holding = [asyncio.create_task(hold()) for _ in range(10)]
+    await asyncio.sleep(0)
+    assert budget.granted_bytes == 4 * SMALL_GRANT_BYTES
+    async with budget.grant(SMALL_GRANT_BYTES, "newcomer"):
+        assert budget.granted_bytes == 5 * SMALL_GRANT_BYTES
+    release.set()
+    await asyncio.gather(*holding)
+
+
+async def test_organization_that_holds_least_is_granted_first() -> None:
+    budget = MemoryBudget(4 * LARGE)
+    served: list[str] = []
+    release = asyncio.Event()
+
+    async def take(name: str) -> None:
+        async with budget.grant(LARGE, name):
+            served.append(name)
+            await release.wait()
+
+    tasks = [asyncio.create_task(take("busy")) for _ in range(5)]
+    await asyncio.sleep(0)
+    tasks += [asyncio.create_task(take("other")) for _ in range(2)]
+    await asyncio.sleep(0)
+    release.set()
+    await asyncio.gather(*tasks)
+    assert served[:4] == ["busy"] * 3 + ["other"]
+    assert Counter(served) == {"busy": 5, "other": 2}
 
 
 def test_tag_of_countless_attributes_is_read_with_the_text_around_it() -> None:

@@ -65,6 +65,23 @@ def test_organization_that_holds_its_share_of_the_slots_waits_for_one_that_holds
     assert lane.lane_id == "bulk"
 
 
+def test_extractions_of_an_organization_have_a_bound_and_its_other_work_has_none() -> None:
+    book = LaneBook(most_extractions=2)
+    lanes = {
+        "acme:-:extract": "acme",
+        "acme:-:extract:heavy": "acme",
+        "acme:kb:sync": "acme",
+        "other:-:extract": "other",
+    }
+    for lane_id, organization_id in lanes.items():
+        book.note(lane_id, organization_id, 0)
+    book.begin("acme", "acme:-:extract")
+    book.begin("acme", "acme:-:extract:heavy")
+    assert set(take_turns(book, 10)) == {"acme:kb:sync", "other:-:extract"}
+    book.end("acme", lane_id="acme:-:extract:heavy")
+    assert set(take_turns(book, 20)) == lanes
+
+
 def test_time_of_a_job_is_charged_to_its_organization() -> None:
     book = LaneBook()
     for name in ("long", "short"):
