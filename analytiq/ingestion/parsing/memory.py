@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from analytiq.ingestion.parsing.budgets import SMALL_GRANT_BYTES
 
 LEAST_SHARED_BYTES = 4 * SMALL_GRANT_BYTES
-"""The smallest budget of which a part is kept for organizations without a small grant; a smaller one has none to spare."""
+"""The smallest budget of which a part is kept for organizations without a small grant."""
 
 
 @dataclass(slots=True, eq=False)
@@ -26,8 +26,8 @@ class _Waiter:
 class MemoryBudget:
     """Grants memory to parsers.
 
-    Small grants never wait behind large ones: a part of the budget is theirs alone. The organization that holds least is
-    served first, and the last room for a small grant goes to an organization that holds none.
+    Small grants never wait behind large ones: a part of the budget is theirs alone. The organization that holds least
+    is served first, and the last room for a small grant goes to an organization that holds none.
     """
 
     def __init__(self, total_bytes: int) -> None:

@@ -79,7 +79,7 @@ def test_extractions_of_an_organization_have_a_bound_and_its_other_work_has_none
     book.begin("acme", "acme:-:extract:heavy")
     assert set(take_turns(book, 10)) == {"acme:kb:sync", "other:-:extract"}
     book.end("acme", lane_id="acme:-:extract:heavy")
-    assert set(take_turns(book, 20)) == lanes
+    assert set(take_turns(book, 40)) == set(lanes)
 
 
 def test_time_of_a_job_is_charged_to_its_organization() -> None:
