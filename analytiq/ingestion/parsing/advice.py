@@ -5,8 +5,6 @@ _UNPACK = "Unpack it and upload the files in it."
 _TEXT_OF_A_FILM = "Upload its transcript or subtitles as text."
 
 _ADVICE = {
-    "application/msword": ("Word documents of the old format (.doc)", _SAVE_AS.format(".docx")),
-    "application/vnd.ms-excel": ("Excel workbooks of the old format (.xls)", _SAVE_AS.format(".xlsx")),
     "application/vnd.ms-powerpoint": ("PowerPoint presentations of the old format (.ppt)", _SAVE_AS.format(".pptx")),
     "application/vnd.oasis.opendocument.graphics": ("Drawings", _SAVE_AS.format(".pdf")),
     "application/postscript": ("PostScript files", _SAVE_AS.format(".pdf")),

@@ -11,8 +11,9 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from lxml import etree
 
-from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError
+from analytiq.errors import CorruptFileError, LimitExceededError
 from analytiq.ingestion.parsing.containers import is_encrypted_office_file
+from analytiq.ingestion.parsing.passwords import needs_password
 
 MAX_MEMBERS = 20_000
 MAX_UNPACKED_BYTES = 512 * 1024 * 1024
@@ -57,20 +58,16 @@ def open_package(path: Path, *, noun: str, also_damaged: tuple[type[Exception], 
         LimitExceededError: it has too many members, or they unpack to too much.
     """
     if is_encrypted_office_file(path):
-        raise _needs_password(noun)
+        raise needs_password(noun)
     try:
         with _opened(path) as archive:
             members = archive.infolist()
             check_members(members)
             if any(member.flag_bits & _ENCRYPTED for member in members):
-                raise _needs_password(noun)
+                raise needs_password(noun)
             yield archive
     except (*_DAMAGED, *also_damaged) as error:
         raise CorruptFileError(f"The {noun} is damaged ({error}): upload an undamaged copy.") from error
-
-
-def _needs_password(noun: str) -> EncryptedFileError:
-    return EncryptedFileError(f"The {noun} opens only with a password: remove its password, then upload it again.")
 
 
 def _opened(path: Path) -> ZipFile:

@@ -24,7 +24,7 @@ from analytiq.ingestion.parsing.sheet_parts import (
     sheet_tables,
     without_escapes,
 )
-from analytiq.ingestion.parsing.sheet_text import CellBudget, one_line, sheet_lines
+from analytiq.ingestion.parsing.sheet_text import CellBudget, hidden_cells, one_line, sheet_lines
 from analytiq.ingestion.parsing.spans import SpannedRow, filled_rows
 from analytiq.ingestion.parsing.table_lines import TableLine, TitleLine, lines_below_header
 from analytiq.ingestion.parsing.text_builder import TextBuilder
@@ -89,9 +89,7 @@ class SheetPages:
     def warnings(self) -> Iterator[str]:
         """Yield what was left out because it is hidden."""
         hidden = self._hidden
-        counts = {"rows": hidden.rows, "columns": len(hidden.columns), "cells": hidden.cells}
-        if said := " and ".join(f"{count} hidden {what}" for what, count in counts.items() if count):
-            yield f"{said} are not read; unhide what is to be searched"
+        yield from hidden_cells(hidden.rows, len(hidden.columns), hidden.cells)
         if self._rows_out_of_order:
             yield f"{self._rows_out_of_order} rows are out of order and were not read; save the workbook in Excel first"
         if self._appended_words:

@@ -54,6 +54,19 @@ def one_line(text: str) -> str:
     return _BLANKS.sub(" ", text).strip()
 
 
+def hidden_sheets(names: Sequence[str]) -> Iterator[str]:
+    """Yield a warning about sheets that are not read because they are hidden."""
+    if names:
+        yield f"hidden sheets are not read: {', '.join(map(repr, names[:20]))}; unhide the sheets to be searched"
+
+
+def hidden_cells(rows: int, columns: int, cells: int) -> Iterator[str]:
+    """Yield a warning about numbers of rows, columns and cells that are not read because they are hidden."""
+    counts = {"rows": rows, "columns": columns, "cells": cells}
+    if said := " and ".join(f"{count} hidden {what}" for what, count in counts.items() if count):
+        yield f"{said} are not read; unhide what is to be searched"
+
+
 def sheet_lines(rows: Iterable[Sequence[str]]) -> Iterator[TableLine]:
     """Yield the lines of rows whose file does not state their header.
 

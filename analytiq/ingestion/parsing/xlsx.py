@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -16,6 +15,7 @@ from analytiq.ingestion.parsing.archive import open_package
 from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
 from analytiq.ingestion.parsing.open_xml import relations, stated_title, transitional
 from analytiq.ingestion.parsing.sheet_pages import ChartSheet, SheetPages, WorkSheet
+from analytiq.ingestion.parsing.sheet_text import hidden_sheets
 from analytiq.ingestion.parsing.titles import telling_title
 from analytiq.ingestion.parsing.xml_part import parsed_xml
 from analytiq.models.text import ParsedDocument
@@ -69,7 +69,7 @@ def _read(file: BinaryIO, package: ZipFile, options: ParseOptions, report_progre
             report_progress(page_number, len(shown))
     if not shown:
         raise CorruptFileError("The workbook has no visible sheet: unhide one, then upload it again.")
-    said = [*_hidden_sheets(hidden), *pages.warnings()]
+    said = [*hidden_sheets(hidden), *pages.warnings()]
     if _lacks_values(package):
         said.append(
             "some formulas have no computed value; open the workbook in a spreadsheet program, save and upload it"
@@ -94,12 +94,6 @@ def _sheets(package: ZipFile, book: Any) -> list[WorkSheet | ChartSheet]:
         *found,
         *(WorkSheet(str(reader.title), reader.sheet_state, name, reader) for name, reader in readers.items()),
     ]
-
-
-def _hidden_sheets(names: Sequence[str]) -> list[str]:
-    if not names:
-        return []
-    return [f"hidden sheets are not read: {', '.join(map(repr, names[:20]))}; unhide the sheets to be searched"]
 
 
 def _lacks_values(archive: ZipFile) -> bool:

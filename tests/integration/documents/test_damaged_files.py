@@ -23,8 +23,8 @@ def compound(*, sector_shift: int, first_sector: int) -> bytes:
 @pytest.mark.parametrize(
     ("name", "content", "code"),
     [
-        ("beyond.doc", compound(sector_shift=16, first_sector=0xFFFFFFFE), "unsupported_format"),
-        ("shifted.xls", compound(sector_shift=0xFFFF, first_sector=0x7FFFFFFF), "unsupported_format"),
+        ("beyond.doc", compound(sector_shift=16, first_sector=0xFFFFFFFE), "corrupt_file"),
+        ("shifted.xls", compound(sector_shift=0xFFFF, first_sector=0x7FFFFFFF), "corrupt_file"),
         ("short.msg", COMPOUND, "corrupt_file"),
         ("header.docx", b"PK\x03\x04", "corrupt_file"),
         ("offset.xlsx", b"PK\x03\x04" + bytes(80) + b"PK\x05\x06" + b"\xff" * 18, "corrupt_file"),
