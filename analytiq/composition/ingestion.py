@@ -9,6 +9,7 @@ from analytiq.ingestion.documents.cleaning import Cleaning
 from analytiq.ingestion.documents.indexing_state import IndexingStates
 from analytiq.ingestion.documents.lookup import DocumentLookups
 from analytiq.ingestion.documents.metadata_fields import MetadataFields
+from analytiq.ingestion.documents.part_removal import PartRemoval
 from analytiq.ingestion.documents.retrying import DocumentRetrying
 from analytiq.ingestion.documents.service import Documents
 from analytiq.ingestion.documents.storage import Storage
@@ -25,6 +26,7 @@ from analytiq.ingestion.membership import Membership
 from analytiq.ingestion.parsing.memory import MemoryBudget
 from analytiq.ingestion.parsing.reading import DocumentReader
 from analytiq.ingestion.tags.service import Tags
+from analytiq.ingestion.upload.parts import PartUploads
 from analytiq.ingestion.upload.store import Uploads
 
 if TYPE_CHECKING:
@@ -80,6 +82,16 @@ class Ingestion:
         return Storage(self._rows.storage_accounts, self._rows.documents)
 
     @cached_property
+    def part_removal(self) -> PartRemoval:
+        """Deletion of parts of documents."""
+        return PartRemoval(self._rows, self.storage)
+
+    @cached_property
+    def part_uploads(self) -> PartUploads:
+        """Documents made of the parts of others."""
+        return PartUploads(self._rows, self.uploads, self.storage, self.metadata_fields)
+
+    @cached_property
     def uploads(self) -> Uploads:
         """Uploads."""
         rows = self._rows
@@ -128,7 +140,7 @@ class Ingestion:
     def extraction(self) -> Extraction:
         """The stage from a file to its text."""
         rows = self._rows
-        return Extraction(rows, self.reader, self._settings.extraction)
+        return Extraction(rows, self.reader, self._settings.extraction, self.part_uploads)
 
     @cached_property
     def life_cycle(self) -> KnowledgeBaseLifeCycle:
@@ -158,4 +170,4 @@ class Ingestion:
     def cleaning(self) -> Cleaning:
         """The stage that deletes the files and texts of a deleted document."""
         rows = self._rows
-        return Cleaning(rows)
+        return Cleaning(rows, self.part_removal)

@@ -42,6 +42,17 @@ class ExternalIdentity(Stored):
     version: str | None = None
 
 
+class PartOf(Stored):
+    """The place of a document that was found in another one: an archive, or an e-mail or PDF with attachments."""
+
+    parent_id: str
+    """Its container, a document too."""
+    path: str
+    """Path within the container, unique there."""
+    container_ids: tuple[str, ...]
+    """The containers from the outermost to the parent."""
+
+
 class Document(Stored):
     """A row of `docs`.
 
@@ -57,8 +68,11 @@ class Document(Stored):
     origin: str | None = None
     """Directory and machine that the document was ingested from; None for other uploads."""
     identity: str
-    """Key of the same document: a hash of the external identity if there is one, else of name and bytes."""
+    """Key of the same document: a hash of the external identity or the place in a container if there is one, else of
+    name and bytes."""
     external_identity: ExternalIdentity | None = None
+    part_of: PartOf | None = None
+    """None for documents that were uploaded by themselves."""
     sha256: str
     byte_size: int
     content_type: str

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from analytiq.models.blocks import Block, sound_blocks
+from analytiq.models.parts import FoundPart
 
 
 class TextSource(StrEnum):
@@ -35,11 +36,15 @@ class ParsedPage:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """The output of a parser: pages in order, warnings for the document's owner, and the title that the file states."""
+    """The output of a parser: pages in order, warnings for the document's owner, and the title that the file states.
+
+    `parts` are the files in it that become documents of their own; see `analytiq.ingestion.parsing.parts`.
+    """
 
     pages: tuple[ParsedPage, ...]
     warnings: tuple[str, ...] = ()
     title: str = ""
+    parts: tuple[FoundPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from analytiq.storage.repositories.chunk_pages import ChunkPageRepository
 from analytiq.storage.repositories.document_batches import DocumentBatchRepository
 from analytiq.storage.repositories.document_counts import DocumentCountRepository
 from analytiq.storage.repositories.document_lookups import DocumentLookupRepository
+from analytiq.storage.repositories.document_parts import DocumentPartRepository
 from analytiq.storage.repositories.document_survey import DocumentSurvey
 from analytiq.storage.repositories.documents import DocumentRepository
 from analytiq.storage.repositories.embedding_cache import EmbeddingCacheRepository
@@ -106,6 +107,7 @@ class Repositories:
     document_batches = _lazily(DocumentBatchRepository)
     document_counts = _lazily(DocumentCountRepository)
     document_lookups = _lazily(DocumentLookupRepository)
+    document_parts = _lazily(DocumentPartRepository)
     document_survey = _lazily(DocumentSurvey)
     texts = _lazily(TextRepository)
     files = _lazily(FileStore)

@@ -62,7 +62,12 @@ COLLECTIONS: tuple[Collection, ...] = (
     Collection("user_sessions", None, Taken.NEVER, keeping=Keeping.KEPT),
     Collection("one_time_links", None, Taken.NEVER, keeping=Keeping.KEPT),
     Collection("tags", _OWN, Taken.ALWAYS, ("_id", _OWN)),
-    Collection("docs", _OWN, Taken.ALWAYS, ("_id", _OWN, "file_id", "text_id", "tag_ids[]")),
+    Collection(
+        "docs",
+        _OWN,
+        Taken.ALWAYS,
+        ("_id", _OWN, "file_id", "text_id", "tag_ids[]", "part_of.parent_id", "part_of.container_ids[]"),
+    ),
     Collection(
         "fs.files",
         "metadata.organization_id",

@@ -134,6 +134,7 @@ MIGRATIONS = (
     Migration(22, "indexes that count a knowledge base's failed and empty documents", _create_indexes),
     Migration(23, "last runs of organizations' periodic tasks", _create_indexes),
     Migration(24, "unique external identities of documents", _create_indexes),
+    Migration(25, "indexes of the parts of documents", _create_indexes),
 )
 
 

@@ -1,5 +1,7 @@
 """A process is killed at each named place, and everything comes right: no crash between two statements matters."""
 
+import io
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +43,7 @@ async def begin(site: Site) -> tuple[Life, Mapping[str, Any]]:
     documents = {name: (await tenant.upload(f"{name}.txt", text)).document for name, text in texts.items()}
     texts["gaining"] = prose("gaining", 3)
     documents["gaining"] = (await tenant.upload("gaining.txt", texts["gaining"], tags=[])).document
+    documents["going"] = (await tenant.upload("going.zip", archive_of("gone"), tags=[])).document
     await tenant.drain()
     reader = reader_of(site, kb.id)
     reader.present(documents["steady"].id, texts["steady"])
@@ -53,7 +56,8 @@ async def begin(site: Site) -> tuple[Life, Mapping[str, Any]]:
         documents["gaining"].id: texts["gaining"],
         documents["replaced"].id: prose("successor", 4),
     }
-    life = Life({kb.id: in_the_end}, [documents["deleted"].id], doomed.id, reader)
+    deleted = [documents["deleted"].id, documents["going"].id]
+    life = Life({kb.id: in_the_end}, deleted, doomed.id, reader)
     return life, documents
 
 
@@ -69,9 +73,28 @@ async def go_on(site: Site, life: Life, documents: Mapping[str, Any]) -> None:
         await tenant.set_tags(documents["untagged"], [])
     async with life.reader.leaving(documents["deleted"].id):
         await site.services.ingestion.documents.delete(tenant.id, documents["deleted"].id)
+    await site.services.ingestion.documents.delete(tenant.id, documents["going"].id)
+    await tenant.upload("coming.zip", archive_of("come"), tags=[])
     fresh = await tenant.knowledge_base()
     life.expected[fresh.id] = life.expected[kb_id]
     await site.services.ingestion.knowledge_bases.delete(tenant.id, life.deleted_knowledge_base)
+
+
+def archive_of(word: str) -> bytes:
+    """A zip archive of three texts."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for number in range(3):
+            archive.writestr(f"{word}-{number}.txt", prose(f"{word} {number}", 2))
+    return packed.getvalue()
+
+
+async def parts_follow_their_archives(site: Site) -> None:
+    """The parts of the one archive that exists, each once; of the deleted one, none."""
+    (archive,) = [row async for row in site.database["docs"].find({"document_name": "coming.zip"})]
+    parts = [row["part_of"] async for row in site.database["docs"].find({"part_of": {"$ne": None}})]
+    assert {part["parent_id"] for part in parts} == {str(archive["_id"])}
+    assert sorted(part["path"] for part in parts) == ["come-0.txt", "come-1.txt", "come-2.txt"]
 
 
 async def die_in_a_worker(site: Site, checkpoint: str) -> None:
@@ -133,6 +156,7 @@ async def test_process_killed_at_any_place_loses_and_doubles_nothing(site: Site,
         again = await site.services.operations.reconciler.run_pass()
         assert again.drift == [], "a pass over what was mended finds nothing more"
     await invariants.hold(site, life.expected)
+    await parts_follow_their_archives(site)
     for document_id in life.deleted_documents:
         await invariants.nothing_names(site, document_id)
     await invariants.nothing_names(site, life.deleted_knowledge_base, but=invariants.LASTING)

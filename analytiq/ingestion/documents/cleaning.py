@@ -2,6 +2,7 @@
 
 import structlog
 
+from analytiq.ingestion.documents.part_removal import PartRemoval
 from analytiq.jobs.queue.handling import job
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.job_payloads import CleanDocumentPayload
@@ -14,7 +15,8 @@ log = structlog.get_logger(__name__)
 class Cleaning:
     """The handler of clean jobs."""
 
-    def __init__(self, rows: Repositories) -> None:
+    def __init__(self, rows: Repositories, parts: PartRemoval) -> None:
+        self._parts = parts
         self._runs = rows.prompt_runs
         self._results = rows.prompt_results
         self._documents = rows.documents
@@ -33,6 +35,9 @@ class Cleaning:
         # and a file added by a replacement in between is not on the list.
         stored = await self._files.ids_of_document(organization_id, document_id)
         document = await self._documents.get(organization_id, document_id)
+        if document is None:
+            # Their rows, which a backup in progress has read: the parts' own cleaning waits for it.
+            await self._parts.remove_all(organization_id, document_id)
         await self._holds.require_free(organization_id)
         if document is None:
             await self._files.delete(organization_id, stored)

@@ -151,5 +151,10 @@ def identity_of_item(item: ExternalIdentity) -> str:
     return _hashed(["", item.source, item.external_id])
 
 
+def identity_of_part(parent_id: str, path: str) -> str:
+    """Return the key under which all versions of a part of a document are one document."""
+    return _hashed(["", "", parent_id, path])
+
+
 def _hashed(parts: list[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()

@@ -7,20 +7,22 @@ HEAVY_BYTES = 5 * 1024 * 1024
 """Extraction of larger files takes seconds to minutes, of most files milliseconds. The page count is unknown."""
 
 
-def extract_request(organization_id: str, document_id: str, *, byte_size: int = 0) -> JobRequest:
+def extract_request(
+    organization_id: str, document_id: str, *, byte_size: int = 0, priority: int = Priority.INTERACTIVE
+) -> JobRequest:
     """Return the job that extracts the document's file; 0 bytes: unknown or irrelevant."""
     return JobRequest(
         payload=ExtractPayload(document_id=document_id),
         organization_id=organization_id,
-        priority=Priority.INTERACTIVE,
+        priority=priority,
         is_heavy=byte_size > HEAVY_BYTES,
     )
 
 
-def clean_request(organization_id: str, document_id: str) -> JobRequest:
+def clean_request(organization_id: str, document_id: str, *, priority: int = Priority.CLEANING) -> JobRequest:
     """Return the job that deletes the files and texts that the document's row no longer refers to."""
     return JobRequest(
         payload=CleanDocumentPayload(document_id=document_id),
         organization_id=organization_id,
-        priority=Priority.CLEANING,
+        priority=priority,
     )

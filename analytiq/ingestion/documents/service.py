@@ -16,6 +16,7 @@ from analytiq.ingestion.documents.storage import Storage
 from analytiq.ingestion.membership import document_changed
 from analytiq.models.blocks import Block
 from analytiq.models.document import Document, DocumentState
+from analytiq.models.job import Priority
 from analytiq.models.text import CurrentTexts, PageSpan
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.repositories.documents import DocumentQuery
@@ -47,6 +48,7 @@ class Documents:
     def __init__(self, rows: Repositories, metadata_fields: MetadataFields, storage: Storage) -> None:
         self._connection = rows.connection
         self._documents = rows.announced.documents
+        self._parts = rows.document_parts
         self._texts = rows.texts
         self._files = rows.files
         self._jobs = rows.jobs
@@ -100,7 +102,7 @@ class Documents:
 
         async def commit(session: Session) -> Document:
             # The identity depends on the bytes within this transaction: they may be replaced concurrently.
-            if "document_name" in changes and document.external_identity is None:
+            if "document_name" in changes and document.external_identity is None and document.part_of is None:
                 now = await self._documents.get(organization_id, document_id, session=session)
                 if now is None:
                     raise unknown_document(document_id)
@@ -118,17 +120,20 @@ class Documents:
         return changed if declared is None else await self._metadata_fields.settle(changed, declared)
 
     async def delete(self, organization_id: str, document_id: str, *, request_id: str | None = None) -> None:
-        """Delete it: no search finds it from now on; vectors, text and file are removed within seconds."""
+        """Delete it: no search finds it from now on; vectors, text, file and parts are removed within seconds."""
 
         async def commit(session: Session) -> None:
             deleted = await self._documents.delete(session, organization_id, document_id)
             if deleted is None:
                 raise unknown_document(document_id)
             await self._storage.give_back(session, organization_id, byte_size=deleted.byte_size)
+            has_parts = await self._parts.has_parts(session, organization_id, document_id)
+            # Parts are searchable until cleaning has deleted them.
+            priority = Priority.INTERACTIVE if has_parts else Priority.CLEANING
             await self._jobs.enqueue(
                 [
                     document_changed(organization_id, document_id),
-                    clean_request(organization_id, document_id),
+                    clean_request(organization_id, document_id, priority=priority),
                 ],
                 request_id=request_id,
                 session=session,

@@ -1,11 +1,15 @@
 """The job `extract(document)`."""
 
 import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO, Protocol
 
 import structlog
 
 from analytiq.errors import EmptyDocumentError, PermanentError
+from analytiq.ingestion.documents.naming import file_name_of
 from analytiq.ingestion.documents.requests import clean_request
 from analytiq.ingestion.membership import document_changed
 from analytiq.ingestion.parsing.base import ParseOptions, TypeHints
@@ -19,6 +23,7 @@ from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.document import Document, DocumentState, Failure
 from analytiq.models.job import Job
 from analytiq.models.job_payloads import ExtractPayload
+from analytiq.models.parts import FoundPart, RefusedPart, refusal_warnings
 from analytiq.models.text import DocumentText, ParsedDocument, join_pages
 from analytiq.settings import ExtractionSettings
 from analytiq.storage.all_repositories import Repositories
@@ -34,10 +39,29 @@ LONGEST_READ_HERE_BYTES = 256 * 1024
 """Longest UTF-8 text read in this process, in about 2 ms; longer texts would delay its other jobs."""
 
 
+DEEPEST_PARTS = 3
+"""Most containers around a part: an archive in an archive in an archive is unpacked, one in that is not."""
+MOST_PARTS = 20_000
+"""Most parts of one document that become documents."""
+
+
+class PartTaker(Protocol):
+    """Makes documents of the parts of a document; see `analytiq.ingestion.upload.parts`."""
+
+    async def take(
+        self, container: Document, file: BinaryIO, found: Sequence[FoundPart], *, request_id: str | None
+    ) -> list[RefusedPart] | None:
+        """Take in the parts; return the refused ones, None if the container has changed or is deleted."""
+        ...
+
+
 class Extraction:
     """The handler of extract jobs."""
 
-    def __init__(self, rows: Repositories, reader: DocumentReader, settings: ExtractionSettings) -> None:
+    def __init__(
+        self, rows: Repositories, reader: DocumentReader, settings: ExtractionSettings, parts: PartTaker
+    ) -> None:
+        self._parts = parts
         self._connection = rows.connection
         self._documents = rows.documents
         self._texts = rows.texts
@@ -58,15 +82,21 @@ class Extraction:
         # An earlier attempt may have died with a text staged.
         await self._texts.delete_staged(organization_id, document_id)
         await checkpoint("extraction.begun")
-        try:
-            with traces.span("extraction.parse", bytes=document.byte_size, content_type=document.content_type):
-                parsed, content_type = await self._parse(running, document)
-        except PermanentError as error:
-            # The document's own fault, shown to its owner: the job is complete.
-            log.warning("extraction.failed", document_id=document_id, code=error.code, detail=error.detail)
-            await self._fail(running, document, retry.failure_of(error).for_owner())
-            return
-        await checkpoint("extraction.parsed")
+        with tempfile.TemporaryFile(prefix="analytiq-parts-") as parts_file:
+            try:
+                with traces.span("extraction.parse", bytes=document.byte_size, content_type=document.content_type):
+                    parsed, content_type = await self._parse(running, document, parts_file)
+            except PermanentError as error:
+                # The document's own fault, shown to its owner: the job is complete.
+                log.warning("extraction.failed", document_id=document_id, code=error.code, detail=error.detail)
+                await self._fail(running, document, retry.failure_of(error).for_owner())
+                return
+            await checkpoint("extraction.parsed")
+            with traces.span("extraction.parts", parts=len(parsed.parts)):
+                refused = await self._parts.take(document, parts_file, parsed.parts, request_id=running.job.request_id)
+        if refused is None:
+            return  # deleted, or replaced by another file, whose own job is enqueued
+        parsed = replace(parsed, warnings=(*parsed.warnings, *refusal_warnings(refused)))
         with traces.span("extraction.serve", pages=len(parsed.pages)):
             await self._serve(running, document, parsed, content_type)
 
@@ -92,7 +122,7 @@ class Extraction:
             running.note_failure(failure)
             running.note_finished()
 
-    async def _parse(self, running: RunningJob, document: Document) -> tuple[ParsedDocument, str]:
+    async def _parse(self, running: RunningJob, document: Document, parts_file: BinaryIO) -> tuple[ParsedDocument, str]:
         if document.byte_size == 0:
             raise EmptyDocumentError(f"The file {document.document_name!r} is empty. Upload it again.")
         with tempfile.TemporaryDirectory(prefix="analytiq-extract-") as directory:
@@ -116,7 +146,10 @@ class Extraction:
                     ocr_languages=await self._ocr_languages(document.organization_id),
                     word_changes=self._settings.word_changes,
                     word_comments=self._settings.word_comments,
+                    file_name=file_name_of(document.document_name),
+                    max_parts=MOST_PARTS if _depth(document) < DEEPEST_PARTS else 0,
                 ),
+                parts_file=parts_file,
                 on_progress=lambda done, total: running.report_soon(done, total, "pages"),
             )
             return parsed, content_type
@@ -184,6 +217,10 @@ class Extraction:
             await checkpoint("extraction.committed")
         else:
             await self._texts.delete(document.organization_id, document.id, text_id)
+
+
+def _depth(document: Document) -> int:
+    return 0 if document.part_of is None else len(document.part_of.container_ids)
 
 
 def _read_here(path: Path, document: Document, hints: TypeHints) -> tuple[ParsedDocument, str] | None:

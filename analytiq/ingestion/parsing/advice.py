@@ -19,13 +19,8 @@ _ADVICE = {
     "image/svg+xml": ("SVG drawings", _SAVE_AS.format(".pdf or .png")),
     **dict.fromkeys(
         (
-            "application/zip",
-            "application/gzip",
             "application/x-7z-compressed",
             "application/vnd.rar",
-            "application/x-bzip2",
-            "application/x-xz",
-            "application/x-tar",
             "application/zstd",
         ),
         ("Archives", _UNPACK),

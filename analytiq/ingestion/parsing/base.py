@@ -1,14 +1,24 @@
 """The port that every parser implements."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from analytiq.models.text import ParsedDocument
 
 ReportProgress = Callable[[int, int], None]
 """Called with the numbers of finished pages and of all pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParserEntry:
+    """A parser that may be loaded."""
+
+    reference: str
+    """`module:Class`."""
+    content_types: tuple[str, ...]
+    extensions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +36,12 @@ class ParseOptions:
     word_changes: Literal["accepted", "original", "all"] = "accepted"
     """Tracked changes of Word documents: insertions, deletions, or both are read."""
     word_comments: bool = True
+    file_name: str = ""
+    """The file's name, for parts that have none of their own."""
+    max_parts: int | None = None
+    """Most parts to unpack; 0: the document lies too deep in others. None: parts are named only."""
+    installed_parsers: tuple[ParserEntry, ...] = ()
+    """Parsers of other packages, which read parts too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,4 +71,36 @@ class Parser(Protocol):
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
         """Read the file at `path`."""
+        ...
+
+
+class PartSink(Protocol):
+    """Takes the parts of a document from its parser; see `analytiq.ingestion.parsing.parts`."""
+
+    def add(self, path: str, content: Iterable[bytes], *, declared: str | None = None) -> None:
+        """Take in a part, or note the reason against it; `declared` is its content type by the container."""
+        ...
+
+    def refuse(self, path: str, reason: str) -> None:
+        """Note a part that cannot be unpacked, with the reason as it follows a name in brackets."""
+        ...
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The cleaned paths of all parts so far, in order."""
+        ...
+
+    def warnings(self) -> Sequence[str]:
+        """Return a sentence for each kind of part that was not taken in."""
+        ...
+
+
+@runtime_checkable
+class ContainerParser(Protocol):
+    """A parser of a format whose files hold other files; `parse` names them only."""
+
+    def parse_with_parts(
+        self, path: Path, options: ParseOptions, report_progress: ReportProgress, parts: PartSink
+    ) -> ParsedDocument:
+        """Read the file, and hand over its parts; the caller adds the warnings of `parts`."""
         ...

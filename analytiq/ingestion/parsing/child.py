@@ -9,14 +9,14 @@ import signal
 import socket
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
 import orjson
 
 from analytiq.errors import EmptyDocumentError, ParserUnavailableError
-from analytiq.ingestion.parsing.base import Parser
+from analytiq.ingestion.parsing.base import ContainerParser, Parser
 from analytiq.ingestion.parsing.isolation import Examination, Isolation, readable_paths
 from analytiq.ingestion.parsing.limits import apply_limits
 from analytiq.ingestion.parsing.messages import (
@@ -30,6 +30,7 @@ from analytiq.ingestion.parsing.messages import (
     Task,
     failure_of,
 )
+from analytiq.ingestion.parsing.outcome_file import TOO_LONG, write_outcome
 from analytiq.ingestion.parsing.registry import load_parser
 from analytiq.ingestion.parsing.rights import attempts, giving_up, kernel
 from analytiq.ingestion.parsing.sanitize import sanitize_document, sanitize_text
@@ -134,7 +135,18 @@ def _parse(task: ParseTask, bound: _Bound) -> ParsedDocument:
         raise EmptyDocumentError("The file is empty: upload it again.")
     parser: Parser = load_parser(task.parser)
     bound.give_up_for(task.parser, *_files_of(task))
-    return sanitize_document(parser.parse(task.path, task.options, ProgressReporter(bound.channel)))
+    report_progress = ProgressReporter(bound.channel)
+    if task.options.max_parts is None or not isinstance(parser, ContainerParser):
+        return sanitize_document(parser.parse(task.path, task.options, report_progress))
+    # Not imported with this module, which the server imports before the parsers.
+    from analytiq.ingestion.parsing.parts import PartCollector
+
+    with open(bound.outcome_descriptor, "r+b", closefd=False) as file:
+        installed = task.options.installed_parsers
+        parts = PartCollector(file, most=task.options.max_parts, installed=installed)
+        document = parser.parse_with_parts(task.path, task.options, report_progress, parts)
+    warnings = (*document.warnings, *parts.warnings())
+    return sanitize_document(replace(document, warnings=warnings, parts=parts.found))
 
 
 def _files_of(task: ParseTask | PlaceTask) -> list[Path]:
@@ -170,20 +182,17 @@ def _examine(task: ExamineTask, bound: _Bound) -> Examination:
 
 def _write(outcome: Outcome, descriptor: int) -> None:
     try:
-        content = orjson.dumps(outcome if outcome.failure is None else _storable(outcome.failure))
-        with open(descriptor, "wb", closefd=False) as file:
-            file.write(content)
+        write_outcome(outcome if outcome.failure is None else _storable(outcome.failure), descriptor)
     except MemoryError:
         _write_limit(descriptor, "The document's text needs more memory than a document may have: split it.")
     except OSError as error:
         if error.errno != errno.EFBIG:
             raise
-        _write_limit(descriptor, "The document's text is larger than a text may be: split the document.")
+        _write_limit(descriptor, TOO_LONG)
 
 
 def _write_limit(descriptor: int, detail: str) -> None:
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, orjson.dumps(Outcome(failure=Failure("LimitExceededError", detail))), 0)
+    write_outcome(Outcome(failure=Failure("LimitExceededError", detail)), descriptor)
 
 
 def _storable(failure: Failure) -> Outcome:

@@ -53,8 +53,8 @@ class _Entry(NamedTuple):
 class CompoundFile:
     """The storages and streams of a compound file."""
 
-    def __init__(self, path: Path, *, noun: str) -> None:
-        self._data = data = _mapped(path)
+    def __init__(self, source: Path | mmap | bytes, *, noun: str) -> None:
+        self._data = data = _mapped(source) if isinstance(source, Path) else source
         self._noun = noun
         if len(data) < _HEADER_BYTES or data[:8] != SIGNATURE:
             raise self._damaged("it has no header")

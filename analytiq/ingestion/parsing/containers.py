@@ -5,10 +5,14 @@ for each of a million members. A compound file is mapped, and its directory read
 attached holds the workbook's names too.
 """
 
+import os
 import re
 import struct
 from collections.abc import Collection
+from io import UnsupportedOperation
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
+from typing import BinaryIO
 
 from analytiq.errors import AnalytiqError
 from analytiq.ingestion.parsing.compound_file import SIGNATURE, CompoundFile
@@ -26,6 +30,8 @@ OFFICE = frozenset({DOCX, XLSX, PPTX})
 _DIRECTORY_BYTES = 256 * 1024
 """Bytes of a zip's directory that are searched; Word's main part is among its first dozen names."""
 _END_RECORD = struct.Struct("<4s4H2LH")
+_DIRECTORY_ENTRY, _DIRECTORY_ENTRY_BYTES = struct.Struct("<28xH"), 46
+_LOCAL_ENTRY, _LOCAL_ENTRY_BYTES = struct.Struct("<26xH"), 30
 _TAIL_BYTES = 64 * 1024 + _END_RECORD.size
 
 _MEDIA_TYPE = re.compile(rb"[A-Za-z]+/[\w.+-]+", re.ASCII)
@@ -42,30 +48,45 @@ _COMPOUND_STREAMS = (
 )
 
 
-def zip_content_type(path: Path, head: bytes) -> str:
+def zip_content_type(file: BinaryIO, head: bytes) -> str:
     """Return the content type of a zip file: an office format by its parts, else `application/zip`."""
     declared = _declared_member(head)
     if declared is not None:
         return declared
-    directory = _central_directory(path)
+    directory = _central_directory(file)
     # A truncated file has no directory at its end; the names of its first members still tell what it was.
-    names = directory or head
+    names = _names(directory, _DIRECTORY_ENTRY) if directory else _names(head, _LOCAL_ENTRY)
     if b"META-INF/container.xml" in names:
         return EPUB  # some programs pack the member that should be the first one later
-    if b"[Content_Types].xml" in names or b"_rels/.rels" in names:
+    # Not in a folder: an archive of unpacked office files is an archive.
+    if not names.isdisjoint((b"[Content_Types].xml", b"_rels/.rels")):
         for prefix, content_type in _OFFICE_PARTS:
-            if prefix in names:
+            if any(name.startswith(prefix) for name in names):
                 return content_type
     return ZIP
 
 
-def compound_content_type(path: Path, head: bytes) -> str:
+def _names(data: bytes, entry: struct.Struct) -> frozenset[bytes]:
+    """Return the names behind entries of a zip: `entry` ends with the length of the name."""
+    mark = b"PK\x01\x02" if entry is _DIRECTORY_ENTRY else b"PK\x03\x04"
+    skipped = _DIRECTORY_ENTRY_BYTES if entry is _DIRECTORY_ENTRY else _LOCAL_ENTRY_BYTES
+    names: set[bytes] = set()
+    at = data.find(mark)
+    while 0 <= at <= len(data) - skipped:
+        length: int = entry.unpack_from(data, at)[0]
+        name = data[at + skipped : at + skipped + length]
+        names.add(name.replace(b"\\", b"/").lstrip(b"/"))
+        at = data.find(mark, at + skipped + length)
+    return frozenset(names)
+
+
+def compound_content_type(file: BinaryIO, head: bytes) -> str:
     """Return the content type of an OLE compound file, by the names of its streams."""
-    streams = _root_streams(path)
+    streams = _root_streams(file)
     if streams is not None:
         return next((content_type for name, content_type in _COMPOUND_STREAMS if name.lower() in streams), COMPOUND)
     # A damaged file; the names in its directory or its first bytes still tell what it was.
-    directory = _compound_directory(path, head)
+    directory = _compound_directory(file, head)
     for name, content_type in _COMPOUND_STREAMS:
         encoded = name.encode("utf-16-le")
         if encoded in directory or encoded in head:
@@ -77,15 +98,24 @@ def is_encrypted_office_file(path: Path) -> bool:
     """Return True if this is an office file saved with a password: an OLE file around the encrypted zip."""
     with path.open("rb") as file:
         head = file.read(_DIRECTORY_BYTES)
-    return head.startswith(SIGNATURE) and compound_content_type(path, head) == ENCRYPTED_OFFICE
+        return head.startswith(SIGNATURE) and compound_content_type(file, head) == ENCRYPTED_OFFICE
 
 
-def _root_streams(path: Path) -> Collection[str] | None:
+def _root_streams(file: BinaryIO) -> Collection[str] | None:
     """Return the names of a compound file's streams, without those of files inside it; None if it is damaged."""
     try:
-        return CompoundFile(path, noun="file").root.streams
-    except (AnalytiqError, OSError):
+        return CompoundFile(_whole(file), noun="file").root.streams
+    except (AnalytiqError, OSError, ValueError):
         return None
+
+
+def _whole(file: BinaryIO) -> mmap | bytes:
+    """Return the bytes of a file; a part of an archive is read, since it begins anywhere."""
+    try:
+        return mmap(file.fileno(), 0, access=ACCESS_READ)
+    except UnsupportedOperation:
+        file.seek(0)
+        return file.read()
 
 
 def _declared_member(head: bytes) -> str | None:
@@ -97,30 +127,28 @@ def _declared_member(head: bytes) -> str | None:
     return content.decode("ascii").lower() if _MEDIA_TYPE.fullmatch(content) else None
 
 
-def _central_directory(path: Path) -> bytes:
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        file.seek(max(size - _TAIL_BYTES, 0))
-        tail = file.read(_TAIL_BYTES)
-        at = tail.rfind(b"PK\x05\x06")
-        if at < 0 or len(tail) - at < _END_RECORD.size:
-            return b""
-        offset = int(_END_RECORD.unpack_from(tail, at)[6])
-        if offset >= size:  # also 0xFFFFFFFF, which says that the true offset is elsewhere (zip64)
-            return b""
-        file.seek(offset)
-        return file.read(_DIRECTORY_BYTES)
+def _central_directory(file: BinaryIO) -> bytes:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - _TAIL_BYTES, 0))
+    tail = file.read(_TAIL_BYTES)
+    at = tail.rfind(b"PK\x05\x06")
+    if at < 0 or len(tail) - at < _END_RECORD.size:
+        return b""
+    offset = int(_END_RECORD.unpack_from(tail, at)[6])
+    if offset >= size:  # also 0xFFFFFFFF, which says that the true offset is elsewhere (zip64)
+        return b""
+    file.seek(offset)
+    return file.read(_DIRECTORY_BYTES)
 
 
-def _compound_directory(path: Path, head: bytes) -> bytes:
+def _compound_directory(file: BinaryIO, head: bytes) -> bytes:
     if len(head) < 512:
         return b""
     sector_bytes = 1 << min(struct.unpack_from("<H", head, 30)[0], 16)
     first_sector = struct.unpack_from("<L", head, 48)[0]
     offset = (first_sector + 1) * sector_bytes
     # Beyond what the file system can address, seeking itself fails.
-    if offset >= path.stat().st_size:
+    if offset >= file.seek(0, os.SEEK_END):
         return b""
-    with path.open("rb") as file:
-        file.seek(offset)
-        return file.read(4 * sector_bytes)
+    file.seek(offset)
+    return file.read(4 * sector_bytes)

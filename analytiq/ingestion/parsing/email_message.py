@@ -7,7 +7,7 @@ from email import policy
 from email.errors import HeaderParseError
 from email.header import decode_header
 from email.message import Message
-from email.parser import BytesParser
+from email.parser import BytesHeaderParser, BytesParser
 from email.utils import collapse_rfc2231_value
 from pathlib import Path
 from typing import TypeAlias, cast
@@ -204,3 +204,12 @@ def _decoded(raw: str) -> str:
 
 def _from_bytes(data: bytes, charset: str | None) -> str:
     return decode_text(data, hint=charset).text if data else ""
+
+
+def subject_and_date(data: bytes) -> tuple[str, str]:
+    """Return two headers of a message, from its first bytes; empty if they are missing or damaged."""
+    try:
+        headers = BytesHeaderParser(policy=_BoundedHeaders()).parsebytes(data)
+        return _header(headers, "Subject"), _header(headers, "Date")
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError, LookupError):
+        return "", ""

@@ -7,6 +7,7 @@ bytes, so the name decides, then the sender; a file that is neither known binary
 import mimetypes
 import re
 from pathlib import Path, PurePath
+from typing import BinaryIO
 
 from analytiq.ingestion.parsing.base import TypeHints
 from analytiq.ingestion.parsing.charset import unmarked_utf16
@@ -25,6 +26,8 @@ OCTETS = "application/octet-stream"
 PLAIN = "text/plain"
 HTML = "text/html"
 EMAIL = "message/rfc822"
+MAILBOX = "application/mbox"
+TAR = "application/x-tar"
 NOTEBOOK = "application/x-ipynb+json"
 NDJSON = "application/x-ndjson"
 YAML = "application/yaml"
@@ -96,6 +99,8 @@ _TEXT_EXTENSIONS = {
     ".xml": "application/xml",
     ".ipynb": NOTEBOOK,
     ".eml": EMAIL,
+    ".mbox": MAILBOX,
+    ".mbx": MAILBOX,
 }
 
 _ALIASES = {
@@ -116,6 +121,11 @@ _ALIASES = {
     "text/x-yaml": YAML,
     "application/srt": SUBRIP,
     "text/srt": SUBRIP,
+    "application/x-mbox": MAILBOX,
+    "application/x-gzip": "application/gzip",
+    "application/x-bzip": "application/x-bzip2",
+    "application/x-zip-compressed": ZIP,
+    "application/x-gtar": TAR,
     "text/rtf": "application/rtf",
     "application/x-pdf": "application/pdf",
     "image/jpg": "image/jpeg",
@@ -187,9 +197,14 @@ def detect(path: Path, hints: TypeHints) -> str:
     It interprets untrusted bytes: call it in the sandbox (`sandbox.detect_in_child`).
     """
     with path.open("rb") as file:
-        head = file.read(HEAD_BYTES)
+        return detect_in(file, hints)
+
+
+def detect_in(file: BinaryIO, hints: TypeHints) -> str:
+    """Return the canonical content type of an open file, as `detect` does."""
+    head = file.read(HEAD_BYTES)
     extension, named, claimed = hints.extension, hints.named, hints.claimed
-    binary = _binary_content_type(head, path)
+    binary = _binary_content_type(head, file)
     if binary == ENCRYPTED_OFFICE:
         return next((candidate for candidate in (named, claimed) if candidate in OFFICE), DOCX)
     if binary in _BARE_CONTAINERS:
@@ -223,16 +238,18 @@ def looks_like_text(head: bytes) -> bool:
     return controls <= MAX_CONTROL_SHARE * len(head)
 
 
-def _binary_content_type(head: bytes, path: Path) -> str | None:
+def _binary_content_type(head: bytes, file: BinaryIO) -> str | None:
     for magic, content_type in _MAGIC:
         if head.startswith(magic):
             return content_type
     if b"%PDF-" in head[:1024]:  # readers accept up to a kilobyte of rubbish before it
         return "application/pdf"
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return zip_content_type(path, head)
+        return zip_content_type(file, head)
     if head.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
-        return compound_content_type(path, head)
+        return compound_content_type(file, head)
+    if head[257:262] == b"ustar":
+        return TAR
     return _media_content_type(head)
 
 
@@ -272,6 +289,8 @@ def _text_content_type(head: bytes, named: str | None, claimed: str | None) -> s
     if named == PLAIN:
         return PLAIN
     start = head.replace(b"\x00", b"").lstrip(b"\xef\xbb\xbf\xff\xfe")
+    if start.startswith(b"From ") and _begins_as_email(start.partition(b"\n")[2]):
+        return MAILBOX
     if _begins_as_email(start):
         return EMAIL
     return HTML if _HTML_START.match(start) else PLAIN
@@ -291,6 +310,7 @@ def _is_text_type(content_type: str) -> bool:
         "application/json",
         "application/xml",
         EMAIL,
+        MAILBOX,
         NOTEBOOK,
         NDJSON,
         YAML,

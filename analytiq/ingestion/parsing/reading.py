@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 import structlog
 
@@ -12,6 +13,7 @@ from analytiq.ingestion.parsing.isolation import isolation_of
 from analytiq.ingestion.parsing.limits import ParseLimits
 from analytiq.ingestion.parsing.memory import MemoryBudget
 from analytiq.ingestion.parsing.messages import PageRequest
+from analytiq.ingestion.parsing.registry import default_registry
 from analytiq.ingestion.parsing.sandbox import DETECTION_LIMITS, detect_in_child, parse_in_child, place_words_in_child
 from analytiq.models.boxes import PageWords
 from analytiq.models.text import ParsedDocument
@@ -49,8 +51,11 @@ class DocumentReader:
         content_type: str,
         options: ParseOptions,
         on_progress: ReportProgress | None = None,
+        parts_file: BinaryIO | None = None,
     ) -> ParsedDocument:
         """Parse a file with the usual memory of its size, and once more with the most allowed.
+
+        `parts_file` takes the bytes of its parts, if `options` allow any.
 
         Raises:
             LimitExceededError: It needs more time or memory than a file of its size may have.
@@ -62,6 +67,8 @@ class DocumentReader:
             output_bytes=self._settings.output_bytes,
             file_bytes=byte_size,
         )
+        if parts_file is not None:
+            options = replace(options, installed_parsers=default_registry().installed)
         most = min(self._settings.memory_bytes, self._memory.most)
         first = first_grant(byte_size, most)
 
@@ -74,6 +81,7 @@ class DocumentReader:
                     limits=replace(limits, memory_bytes=granted),
                     isolation=self._isolation,
                     on_progress=on_progress,
+                    parts_file=parts_file,
                 )
 
         try:

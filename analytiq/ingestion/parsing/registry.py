@@ -13,19 +13,9 @@ from typing import cast
 
 from analytiq.errors import ParserUnavailableError, UnsupportedFormatError
 from analytiq.ingestion.parsing.advice import advice_for
-from analytiq.ingestion.parsing.base import Parser
+from analytiq.ingestion.parsing.base import Parser, ParserEntry
 
 ENTRY_POINT_GROUP = "analytiq.parsers"
-
-
-@dataclass(frozen=True, slots=True)
-class ParserEntry:
-    """A parser that may be loaded."""
-
-    reference: str
-    """`module:Class`."""
-    content_types: tuple[str, ...]
-    extensions: tuple[str, ...]
 
 
 CODE_TYPE = "text/x-source-code"
@@ -77,6 +67,13 @@ BUILT_IN_PARSERS = (
         ("application/vnd.ms-outlook",),
         (".msg", ".oft"),
     ),
+    ParserEntry("analytiq.ingestion.parsing.zip_archive:ZipArchiveParser", ("application/zip",), (".zip",)),
+    ParserEntry(
+        "analytiq.ingestion.parsing.tar_archive:TarArchiveParser",
+        ("application/x-tar", "application/gzip", "application/x-bzip2", "application/x-xz"),
+        (".tar", ".tgz", ".gz", ".tbz2", ".bz2", ".txz", ".xz"),
+    ),
+    ParserEntry("analytiq.ingestion.parsing.mailbox:MailboxParser", ("application/mbox",), (".mbox", ".mbx")),
     ParserEntry("analytiq.ingestion.parsing.html:HtmlParser", ("text/html",), (".html", ".htm", ".xhtml")),
     ParserEntry("analytiq.ingestion.parsing.markdown:MarkdownParser", ("text/markdown",), (".md", ".markdown")),
     ParserEntry(
@@ -110,12 +107,19 @@ class ParserRegistry:
     def __init__(self, entries: Iterable[ParserEntry], *, problems: Iterable[str] = ()) -> None:
         self.problems = tuple(problems)
         """A sentence for each installed parser that cannot be imported: its content types are unknown."""
+        entries = tuple(entries)
+        self.installed = tuple(entry for entry in entries if entry not in BUILT_IN_PARSERS)
+        """The parsers of other packages."""
         self._by_content_type: dict[str, ParserEntry] = {}
         self._type_of_extension: dict[str, str] = {}
         for entry in entries:
             self._by_content_type |= dict.fromkeys(entry.content_types, entry)
             for extension in entry.extensions:
                 self._type_of_extension[extension] = entry.content_types[0]
+
+    def reads(self, content_type: str) -> bool:
+        """Return True if a parser reads this content type."""
+        return content_type in self._by_content_type or content_type.startswith("text/")
 
     @property
     def content_types(self) -> tuple[str, ...]:

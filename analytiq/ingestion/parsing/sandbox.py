@@ -10,9 +10,11 @@ import os
 import signal
 import socket
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import BinaryIO
 
 from pydantic import ValidationError
 
@@ -24,7 +26,6 @@ from analytiq.ingestion.parsing.limits import ParseLimits
 from analytiq.ingestion.parsing.messages import (
     MAX_MESSAGE_BYTES,
     NEWS,
-    OUTCOME,
     DetectTask,
     Ended,
     ExamineTask,
@@ -38,6 +39,7 @@ from analytiq.ingestion.parsing.messages import (
     Task,
     error_of,
 )
+from analytiq.ingestion.parsing.outcome_file import MAX_UNPACKED_BYTES, read_outcome
 from analytiq.ingestion.parsing.registry import default_registry
 from analytiq.ingestion.parsing.servers import RETRY_SECONDS, Server, running_server
 from analytiq.models.boxes import PageWords
@@ -62,6 +64,7 @@ async def parse_in_child(
     limits: ParseLimits,
     isolation: Isolation = BEST_EFFORT,
     on_progress: ReportProgress | None = None,
+    parts_file: BinaryIO | None = None,
 ) -> ParsedDocument:
     """Parse a file in a child process of its own.
 
@@ -72,6 +75,7 @@ async def parse_in_child(
         limits: Set in the child before it reads the file.
         isolation: Further rights and readable paths of the parser, and whether isolation is required.
         on_progress: Called in this task with (pages done, pages of all), at most ten times a second.
+        parts_file: Takes the bytes of the document's parts; its former content is lost.
 
     Returns:
         At least one page; no text contains NUL, other control characters or lone surrogates.
@@ -84,7 +88,7 @@ async def parse_in_child(
         TransientError: the sandbox itself failed; the document may be fine.
     """
     task = ParseTask(path, default_registry().entry_for(content_type).reference, options)
-    outcome = await _outcome_of(task, limits, isolation, on_progress)
+    outcome = await _outcome_of(task, limits, isolation, on_progress, parts_file)
     if outcome.document is None or not outcome.document.pages:
         raise CorruptFileError("The parser found no page in the document: upload an undamaged copy.")
     return outcome.document
@@ -131,20 +135,27 @@ async def examine(isolation: Isolation) -> Examination:
 
 
 async def _outcome_of(
-    task: Task, limits: ParseLimits, isolation: Isolation, on_progress: ReportProgress | None = None
+    task: Task,
+    limits: ParseLimits,
+    isolation: Isolation,
+    on_progress: ReportProgress | None = None,
+    parts_file: BinaryIO | None = None,
 ) -> Outcome:
     path = None if isinstance(task, ExamineTask) else task.path
     if path is not None and not path.is_absolute():
         raise ValueError(f"the child works in another directory, so {path} must be absolute")
     if isolation.mode == "required" and path is not None:
         await _require_isolation(isolation)
-    request = ForkRequest(task, limits, isolation, tuple(sys.path))
-    with TemporaryFile(prefix="analytiq-outcome-") as outcome_file:
+    parts_bytes = 0 if parts_file is None else MAX_UNPACKED_BYTES
+    child_limits = replace(limits, output_bytes=limits.output_bytes + parts_bytes)
+    request = ForkRequest(task, child_limits, isolation, tuple(sys.path))
+    with nullcontext(parts_file) if parts_file else TemporaryFile(prefix="analytiq-outcome-") as outcome_file:
+        outcome_file.truncate(0)
         exit_code = await _run_child(request, outcome_file.fileno(), on_progress)
         if exit_code is not None and exit_code != 0:
             raise _error_of_exit(exit_code, request.limits)
         # A descriptor of its own: if this task is cancelled, the thread continues reading for a while.
-        outcome = await asyncio.to_thread(_read_outcome, os.dup(outcome_file.fileno()))
+        outcome = await asyncio.to_thread(_read_outcome, os.dup(outcome_file.fileno()), limits.output_bytes)
     if outcome.failure is not None:
         raise error_of(outcome.failure, path)
     return outcome
@@ -262,12 +273,9 @@ def _error_of_exit(exit_code: int, limits: ParseLimits) -> AnalytiqError:
     )
 
 
-def _read_outcome(descriptor: int) -> Outcome:
-    with open(descriptor, "rb") as file:
-        file.seek(0)
-        content = file.read()
+def _read_outcome(descriptor: int, most_bytes: int) -> Outcome:
     try:
-        return OUTCOME.validate_json(content)
+        return read_outcome(descriptor, most_bytes=most_bytes)
     except ValidationError as error:
         raise TransientError(
             "The process that read the document left no whole result: is the disk for temporary files full?",

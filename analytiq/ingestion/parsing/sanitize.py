@@ -27,7 +27,7 @@ def sanitize_document(document: ParsedDocument) -> ParsedDocument:
     """Make every text of the document storable; its blocks keep their words."""
     pages = tuple(_sanitize_page(page) for page in document.pages)
     warnings = tuple(sanitize_text(warning) for warning in document.warnings)
-    return ParsedDocument(pages, warnings, sanitize_text(document.title))
+    return ParsedDocument(pages, warnings, sanitize_text(document.title), document.parts)
 
 
 def _sanitize_page(page: ParsedPage) -> ParsedPage:

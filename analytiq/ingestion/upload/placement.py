@@ -9,11 +9,12 @@ from pydantic import JsonValue
 from analytiq import clock
 from analytiq.errors import ConflictError, TransientError
 from analytiq.ingestion.documents.metadata import validated_metadata
-from analytiq.ingestion.documents.naming import identity_of, identity_of_item
+from analytiq.ingestion.documents.naming import identity_of, identity_of_item, identity_of_part
 from analytiq.ingestion.documents.requests import clean_request, extract_request
 from analytiq.ingestion.documents.storage import Storage
 from analytiq.ingestion.membership import document_changed
-from analytiq.models.document import Document, DocumentState, ExternalIdentity
+from analytiq.models.document import Document, DocumentState, ExternalIdentity, PartOf
+from analytiq.models.job import JobRequest, Priority
 from analytiq.models.storage import StorageAmount
 from analytiq.models.upload import DuplicatePolicy, Upload, UploadOutcome
 from analytiq.storage.all_repositories import Repositories
@@ -39,6 +40,8 @@ class Placement:
     tag_ids: tuple[str, ...] | None
     metadata: dict[str, JsonValue] | None
     request_id: str | None
+    part_of: PartOf | None = None
+    """The place of a part in its container; see `Placing.place_part`."""
 
 
 Place = Callable[[Session], Awaitable[tuple[Document, UploadOutcome]]]
@@ -50,6 +53,7 @@ class Placing:
 
     def __init__(self, rows: Repositories, storage: Storage) -> None:
         self._documents = rows.documents
+        self._parts = rows.document_parts
         self._files = rows.files
         self._jobs = rows.jobs
         self._uploads = rows.uploads
@@ -89,6 +93,18 @@ class Placing:
             return lambda session: self._replace(session, placement, target)
         return lambda session: self._create(session, placement, is_copy=policy is DuplicatePolicy.CREATE)
 
+    async def place_part(
+        self, session: Session, placement: Placement, part_of: PartOf
+    ) -> tuple[Document, UploadOutcome]:
+        """Create the document of a part, or its next version; the caller holds the container in the transaction."""
+        organization_id = placement.upload.organization_id
+        now = await self._parts.at_path(session, organization_id, part_of.parent_id, part_of.path)
+        if now is None:
+            return await self._create(session, placement, is_copy=False)
+        if now.sha256 == placement.stored.sha256:
+            return now, UploadOutcome.RETURNED
+        return await self._replace_bytes(session, placement, now, {})
+
     async def _replaced_by(self, placement: Placement) -> Document | None:
         named = await self._documents.named(placement.upload.organization_id, placement.document_name)
         same_bytes = [document for document in named if document.sha256 == placement.stored.sha256]
@@ -116,7 +132,7 @@ class Placing:
         await self._storage.take(session, document.organization_id, added)
         await self._attach(session, placement, document.id)
         await self._jobs.enqueue(
-            [extract_request(document.organization_id, document.id, byte_size=document.byte_size)],
+            [_extract_request(placement, document)],
             request_id=placement.request_id,
             session=session,
         )
@@ -188,7 +204,7 @@ class Placing:
         await self._storage.take(session, document.organization_id, difference)
         await self._attach(session, placement, document.id)
         requests = [
-            extract_request(document.organization_id, document.id, byte_size=document.byte_size),
+            _extract_request(placement, document),
             clean_request(document.organization_id, document.id),
         ]
         if placement.tag_ids is not None or "document_name" in changes:
@@ -281,6 +297,20 @@ def _is_same(placement: Placement, document: Document) -> bool:
     return document.sha256 == placement.stored.sha256 and document.state is not DocumentState.FAILED
 
 
+def _extract_request(placement: Placement, document: Document) -> JobRequest:
+    # Documents uploaded by themselves do not wait behind the parts of an archive.
+    priority = Priority.INTERACTIVE if placement.part_of is None else Priority.BULK
+    return extract_request(document.organization_id, document.id, byte_size=document.byte_size, priority=priority)
+
+
+def _identity_of(placement: Placement) -> str:
+    if placement.part_of is not None:
+        return identity_of_part(placement.part_of.parent_id, placement.part_of.path)
+    if placement.external_identity is not None:
+        return identity_of_item(placement.external_identity)
+    return identity_of(placement.document_name, placement.stored.sha256)
+
+
 def _new_document(placement: Placement) -> Document:
     now, item = clock.now(), placement.external_identity
     return Document(
@@ -288,8 +318,9 @@ def _new_document(placement: Placement) -> Document:
         organization_id=placement.upload.organization_id,
         document_name=placement.document_name,
         origin=placement.origin,
-        identity=identity_of_item(item) if item else identity_of(placement.document_name, placement.stored.sha256),
+        identity=_identity_of(placement),
         external_identity=item,
+        part_of=placement.part_of,
         sha256=placement.stored.sha256,
         byte_size=placement.stored.byte_size,
         content_type=placement.content_type,

@@ -32,6 +32,8 @@ class DocumentQuery:
     source: str | None = None
     external_id: str | None = None
     """With `source`: the document of one item."""
+    parent_id: str | None = None
+    """Container whose parts are listed."""
     tag_ids: tuple[str, ...] = ()
     any_tag_ids: tuple[str, ...] | None = None
     """The tags of a knowledge base: its documents have one of them; None does not filter."""
@@ -62,6 +64,8 @@ async def matching(
         wanted["external_identity.source"] = query.source
     if query.external_id is not None:
         wanted["external_identity.external_id"] = query.external_id
+    if query.parent_id is not None:
+        wanted["part_of.parent_id"] = query.parent_id
     if query.tag_ids:
         wanted["tag_ids"] = {"$all": list(query.tag_ids)}
     if query.any_tag_ids is not None:

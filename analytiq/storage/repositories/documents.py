@@ -31,6 +31,17 @@ INDEXES = {
             unique=True,
             partialFilterExpression={"external_identity.source": {"$exists": True}},
         ),
+        IndexModel(
+            [("organization_id", 1), ("part_of.parent_id", 1), ("part_of.path", 1)],
+            name="parts",
+            unique=True,
+            partialFilterExpression={"part_of.parent_id": {"$exists": True}},
+        ),
+        IndexModel(
+            [("organization_id", 1), ("part_of.container_ids", 1)],
+            name="parts_at_any_depth",
+            partialFilterExpression={"part_of.parent_id": {"$exists": True}},
+        ),
         IndexModel([("organization_id", 1), ("created_at", -1), ("_id", -1)]),
         IndexModel([("organization_id", 1), ("updated_at", -1), ("_id", -1)]),
         IndexModel([("organization_id", 1), ("document_name", 1), ("_id", 1)], name=BY_NAME),
@@ -125,8 +136,16 @@ class DocumentRepository:
         return decode(Document, row) if row else None
 
     async def named(self, organization_id: str, document_name: str, *, limit: int = 10) -> list[Document]:
-        """Return the organization's documents of exactly this name and without external identity, newest first."""
-        query = {"organization_id": organization_id, "document_name": document_name, "external_identity": None}
+        """Return the documents of exactly this name that a name identifies, newest first.
+
+        Items of other systems and parts of documents have another identity.
+        """
+        query = {
+            "organization_id": organization_id,
+            "document_name": document_name,
+            "external_identity": None,
+            "part_of": None,
+        }
         cursor = self._collection.find(query).sort("_id", -1).limit(limit)
         return [decode(Document, row) async for row in cursor]
 

@@ -32,7 +32,7 @@ def test_unknown_content_type_lists_the_endings_that_are_read() -> None:
     ("content_type", "advice"),
     [
         ("application/vnd.ms-powerpoint", r"\(\.ppt\) cannot be read\. .*save it as \.pptx"),
-        ("application/zip", "Unpack it"),
+        ("application/vnd.rar", "Unpack it"),
         ("video/mp4", "transcript"),
     ],
 )
