@@ -24,7 +24,7 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version $(OLDE
 	--no-emit-index-url --no-annotate --no-header --quiet --extra embedded --extra local-model --group build
 
 .PHONY: help setup setup-python setup-dev ocr-data demo test test-coverage test-unit mutate check check-install lint lint-texts lint-types \
-	lint-changed-types lint-ui audit bench eval-extraction eval-completeness eval-retrieval bench-peers lock \
+	lint-changed-types lint-ui audit bench bench-growth eval-extraction eval-completeness eval-retrieval bench-peers lock \
 	clean ui ui-beside ui-if-possible ui-dev ui-lint ui-check ui-e2e
 
 help: ## Show this list
@@ -184,6 +184,9 @@ audit: setup-dev ui/node_modules/.installed ## Look for known vulnerabilities of
 
 bench: setup-dev ## Run the short version of every benchmark; BENCH_ARGUMENTS are passed on
 	$(BIN)/python -m benchmarks $(BENCH_ARGUMENTS)
+
+bench-growth: setup-dev ## Time of each step by size of file, of ordinary and hostile made files: FILES=pdf,docx SIZES="0.1 1"
+	$(BIN)/python -m benchmarks.file_growth --files "$(FILES)" $(if $(SIZES),--sizes $(SIZES)) $(BENCH_ARGUMENTS)
 
 eval-extraction: setup-dev ## Phrases, pages, blocks, tables by cell and seconds by kind of file: DIRECTORIES="DIRECTORY …"
 	$(BIN)/python -m benchmarks.extraction $(DIRECTORIES) $(EVALUATION_ARGUMENTS)

@@ -1,13 +1,14 @@
 """Markdown, by markdown-it: blocks as its readers see them, without the escapes and marks of the source."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
 from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline, image, link
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
@@ -19,6 +20,8 @@ from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.models.text import ParsedDocument
 
 DEEPEST_NESTING = 100
+_LAST_BRACKET = -1
+"""The key of the last bracket's position in a state's cache, whose other keys are positions."""
 _FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n(.{0,100000}?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _TITLE = re.compile(r"^title:[ \t]*(.{1,500})$", re.MULTILINE)
 _NOTE = re.compile(r"\[\^([^\]\s]{1,100})\]:[ \t]*")
@@ -97,10 +100,24 @@ class _Renderer(RendererHTML):
     html_block = html_inline
 
 
+def _where_label_ends(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
+    """Return a rule for links that fails at once behind the last `]`: looking for it costs 80 µs a bracket."""
+
+    def applied(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 -- the library's signature
+        last = state.cache.get(_LAST_BRACKET)
+        if last is None:
+            last = state.cache[_LAST_BRACKET] = state.src.rfind("]")
+        return state.pos < last and rule(state, silent)
+
+    return applied
+
+
 def _made() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"maxNesting": DEEPEST_NESTING}, renderer_cls=_Renderer)
     markdown.enable(["table", "strikethrough"])
     markdown.block.ruler.before("reference", "note", _read_note, {"alt": ["paragraph", "reference"]})
+    markdown.inline.ruler.at("link", _where_label_ends(link))
+    markdown.inline.ruler.at("image", _where_label_ends(image))
     return markdown
 
 

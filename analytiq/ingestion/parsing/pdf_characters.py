@@ -58,7 +58,8 @@ def mostly_unmapped(text_page: pdfium.PdfTextPage, text: str) -> bool:
     total = text_page.count_chars()
     step = max(total // SAMPLED_CHARACTERS, 1)
     sampled = range(0, total, step)
-    unmapped = sum(pdfium_c.FPDFText_HasUnicodeMapError(text_page, index) == 1 for index in sampled)
+    has_error, raw = pdfium_c.FPDFText_HasUnicodeMapError, text_page.raw
+    unmapped = [has_error(raw, index) for index in sampled].count(1)
     if unmapped > UNMAPPED_SHARE * len(sampled):
         return True
     visible = [letter for letter in text[:: max(len(text) // SAMPLED_CHARACTERS, 1)] if not letter.isspace()]

@@ -2,6 +2,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from markdown_it.parser_inline import ParserInline
+from markdown_it.rules_inline import StateInline
 
 from analytiq.ingestion.parsing.base import ParseOptions
 from analytiq.ingestion.parsing.markdown import MarkdownParser
@@ -62,3 +64,23 @@ def test_blocks_are_the_words_without_their_marks(read: Read) -> None:
         ("code", "three", "go"),
         ("footnote", "[n] four", ""),
     ]
+
+
+@pytest.mark.parametrize("unit", ["[", "![", "[a ", "a] ["])
+def test_brackets_without_a_link_cost_no_more_than_their_number(
+    read: Read, monkeypatch: pytest.MonkeyPatch, unit: str
+) -> None:
+    skip, steps = ParserInline.skipToken, 0
+
+    def counted(self: ParserInline, state: StateInline) -> None:
+        nonlocal steps
+        steps += 1
+        skip(self, state)
+
+    monkeypatch.setattr(ParserInline, "skipToken", counted)
+    spent: list[int] = []
+    for count in (500, 1000):
+        steps = 0
+        assert text_of(read, unit * count) == (unit * count).strip()
+        spent.append(steps)
+    assert spent[1] <= 2.5 * spent[0]

@@ -123,12 +123,14 @@ class _WordReader:
         self._bold: dict[str, bool] = {}
         self._words: list[_PlacedWord] = []
         self._x, self._y = ctypes.c_double(), ctypes.c_double()
+        self._origin = ctypes.byref(self._x), ctypes.byref(self._y)
 
     def read(self) -> list[_PlacedWord]:
         """Return the words in the file's order."""
         raw, rectangle = self._raw, pdfium_c.FS_RECTF()
         area = ctypes.byref(rectangle)
         unicode_of, box_of = pdfium_c.FPDFText_GetUnicode, pdfium_c.FPDFText_GetLooseCharBox
+        letters: dict[int, str] = {}
         word: _PlacedWord | None = None
         high = 0
         for index in range(self._count):
@@ -139,8 +141,10 @@ class _WordReader:
                     continue
                 code = 0x10000 + ((high - 0xD800) << 10) + (code - 0xDC00) if high else 0xFFFD
                 high = 0
-            text = "-" if code in _LINE_HYPHENS else chr(code) if 0 < code < 0x110000 else ""
-            if not text or text.isspace():
+            text = letters.get(code)
+            if text is None:
+                text = letters[code] = _letter_of(code)
+            if not text:
                 word = None
             elif text == "-" and pdfium_c.FPDFText_IsGenerated(raw, index) == 1:
                 continue
@@ -151,10 +155,11 @@ class _WordReader:
         return self._words
 
     def _begin(self, index: int, text: str, bounds: _Sides) -> _PlacedWord:
-        quarter = round(pdfium_c.FPDFText_GetCharAngle(self._raw, index) / (math.pi / 2)) % 4
-        pdfium_c.FPDFText_GetCharOrigin(self._raw, index, ctypes.byref(self._x), ctypes.byref(self._y))
+        angle = pdfium_c.FPDFText_GetCharAngle(self._raw, index)
+        quarter = round(angle / (math.pi / 2)) % 4 if angle else 0
+        pdfium_c.FPDFText_GetCharOrigin(self._raw, index, *self._origin)
         x0, y0, x1, y1 = _upright(quarter, bounds)
-        base = turned(quarter, self._x.value, self._y.value)[1]
+        base = turned(quarter, self._x.value, self._y.value)[1] if quarter else self._y.value
         font, bold, mark, white = self._looks_of(index)
         word = _PlacedWord(Word(text, x0, y0, x1, y1, round(y1 - y0, 1), base, bold, font, mark), quarter, white)
         self._words.append(word)
@@ -180,6 +185,12 @@ class _WordReader:
         return self._fonts[key]
 
 
+def _letter_of(code: int) -> str:
+    """Return a code's character, "" for a blank and for no character."""
+    text = "-" if code in _LINE_HYPHENS else chr(code) if 0 < code < 0x110000 else ""
+    return "" if text.isspace() else text
+
+
 def _upright(quarter: int, bounds: _Sides) -> _Sides:
     if not quarter:
         return bounds
@@ -189,7 +200,7 @@ def _upright(quarter: int, bounds: _Sides) -> _Sides:
 
 def _extend(placed: _PlacedWord, text: str, bounds: _Sides) -> bool:
     """Add a character to a word; return False if it begins another."""
-    x0, y0, x1, y1 = _upright(placed.quarter, bounds)
+    x0, y0, x1, y1 = _upright(placed.quarter, bounds) if placed.quarter else bounds
     word, size = placed.word, y1 - y0
     is_apart = x0 - word.x1 > WORD_BLANK * size or x0 < word.x0 - 0.5 * size
     if is_apart or not -0.3 * size <= y0 - word.y0 <= 0.3 * size:

@@ -3,7 +3,7 @@
 import re
 
 SOFT_HYPHEN = "\u00ad"
-_ENDS_IN_HYPHEN = re.compile(r"\w[-\u2010\u00ad]$")
+_HYPHEN_AT_END = re.compile(r"\w[-\u2010\u00ad]$")
 _SUSPENDED = frozenset(("and", "or", "to", "und", "bzw.", "bis", "et", "ou", "y", "o", "e", "och", "en", "of"))
 """Words after a hyphen that stands for an omitted part, as in `two- and three-year`."""
 _WIDE = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
@@ -16,18 +16,23 @@ def glued(above: str, below: str) -> str:
         return above or below
     if above.endswith(SOFT_HYPHEN):
         return above[:-1] + below
-    if _ENDS_IN_HYPHEN.search(above) or _are_wide(above, below):
+    if _ends_in_hyphen(above) or _are_wide(above, below):
         return above + below
     return f"{above} {below}"
 
 
 def continued(above: str, below: str) -> str:
     """Join two lines of a paragraph: a hyphen that only the line's end caused is dropped."""
-    if _ENDS_IN_HYPHEN.search(above) and below[:1].islower():
+    if _ends_in_hyphen(above) and below[:1].islower():
         if below.split(maxsplit=1)[0] in _SUSPENDED:
             return f"{above} {below}"
         return above[:-1] + below
     return glued(above, below)
+
+
+def _ends_in_hyphen(text: str) -> bool:
+    # The last characters alone: a paragraph grows line by line, and searching all of it each time takes its square.
+    return _HYPHEN_AT_END.search(text[-3:]) is not None
 
 
 def _are_wide(above: str, below: str) -> bool:
