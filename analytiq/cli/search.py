@@ -37,12 +37,22 @@ def search(
     top_k: Annotated[int, typer.Option(min=1, max=100, help="Number of passages.")] = 5,
     document: Annotated[list[str] | None, typer.Option(help="Search this document only. Repeatable.")] = None,
     mode: Annotated[SearchMode | None, typer.Option(help="Search by vectors and keywords, or by one of them.")] = None,
+    section: Annotated[bool, typer.Option("--section", help="Print the section around each passage.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the API's response.")] = False,
     data_dir: DataDir = None,
 ) -> None:
     """Find passages, with file, page and relevance."""
     with api_client(data_dir) as client:
-        run_search(client, query, kb=kb, top_k=top_k, documents=document or [], mode=mode, as_json=as_json)
+        run_search(
+            client,
+            query,
+            kb=kb,
+            top_k=top_k,
+            documents=document or [],
+            mode=mode,
+            with_sections=section,
+            as_json=as_json,
+        )
 
 
 @app.command()
@@ -70,6 +80,7 @@ def run_search(
     top_k: int,
     documents: Sequence[str],
     mode: str | None,
+    with_sections: bool = False,
     as_json: bool,
 ) -> None:
     """Print the passages found in a knowledge base.
@@ -81,11 +92,19 @@ def run_search(
         top_k: the number of passages.
         documents: names of documents to search in; empty for all.
         mode: the retrievers; None for the default.
+        with_sections: print the section of each match in place of its passage.
         as_json: print the API's answer.
     """
     knowledge_base = knowledge_bases.choose(client, kb)
     ids = [document_id for name in documents for document_id in _ids_of(client, name)] if documents else None
-    answer = client.search(knowledge_base.kb_id, query, top_k=top_k, document_ids=ids, mode=mode)
+    answer = client.search(
+        knowledge_base.kb_id,
+        query,
+        top_k=top_k,
+        document_ids=ids,
+        mode=mode,
+        include_section=with_sections or None,
+    )
     if as_json:
         output.print_json(answer.model_dump_json())
         return
@@ -128,7 +147,10 @@ def print_passage(passage: Passage, *, heading: str) -> None:
     output.print(f"{heading} {place}   [dim]{kind}[/]")
     if path := [name for name in (passage.page_name, *passage.heading_path) if name]:
         output.print(f"   [dim]{escape(' › '.join(path))}[/]")
-    shown = render_passage(passage.content, passage.highlights, begins_document=passage.start == 0)
+    if passage.section is not None:
+        shown = render_passage(passage.section.content, [], begins_document=passage.section.start == 0)
+    else:
+        shown = render_passage(passage.content, passage.highlights, begins_document=passage.start == 0)
     output.print(*(Text("   ") + line for line in shown.split()), Text(), sep="\n")
 
 

@@ -186,7 +186,8 @@ class Client(
     ) -> SearchAnswer:
         """Find passages, best first; wait while the knowledge base is being loaded.
 
-        `options` are the other options: `mode`, `preset`, `fusion`, `alpha`, `score_threshold`, `rerank`, `hyde`…
+        `options` are the other options: `mode`, `preset`, `fusion`, `alpha`, `score_threshold`, `rerank`, `hyde`,
+        `include_section`…
         """
         body = _search_body(query, top_k, skip, document_ids, metadata_filter, coalesce_neighbors, options)
         answer = self._transport.call(

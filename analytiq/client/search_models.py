@@ -18,6 +18,17 @@ class Scores(Answer):
     rerank: float | None
 
 
+class Section(Answer):
+    """The section around a passage; text between its chunks, such as running heads, is an empty line."""
+
+    content: str
+    start: int
+    end: int
+    first_page: int
+    last_page: int
+    heading_path: list[str] = Field(default_factory=list)
+
+
 class Passage(Answer):
     """A passage of a document, on pages `first_page` to `last_page`; `highlights` are [start, end) in `content`."""
 
@@ -42,6 +53,7 @@ class Passage(Answer):
     token_count: int = 0
     heading_path: list[str] = Field(default_factory=list)
     page_name: str = ""
+    section: Section | None = None
 
 
 class Degradation(Answer):

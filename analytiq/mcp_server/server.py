@@ -90,10 +90,19 @@ def new_server(open_api: OpenApi, folders: Sequence[Path] = ()) -> MCPServer[Any
             dict[str, JsonValue] | None,
             Field(description='Such as {"customer": "Acme", "year": {"$gte": 2024}}'),
         ] = None,
+        include_section: Annotated[
+            bool | None, Field(description="Also return the section around each passage")
+        ] = None,
     ) -> FoundPassages:
         """Find passages that answer a question, by meaning and by words, with file, page and place for citing."""
         async with tools_of(context) as tools:
-            return await tools.search(query, knowledge_base, top_k, document_ids, metadata_filter)
+            options: dict[str, Any] = {
+                "top_k": top_k,
+                "document_ids": document_ids,
+                "metadata_filter": metadata_filter,
+                "include_section": include_section,
+            }
+            return await tools.search(query, knowledge_base, options)
 
     @server.tool(title="List knowledge bases", annotations=_READS)
     async def list_knowledge_bases(  # pyright: ignore[reportUnusedFunction]  # the server has it

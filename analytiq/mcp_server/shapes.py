@@ -11,6 +11,17 @@ class _Answer(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
+class FoundSection(_Answer):
+    """The section around a passage."""
+
+    content: str
+    start: int
+    end: int
+    first_page: int
+    last_page: int
+    heading_path: list[str]
+
+
 class FoundPassage(_Answer):
     """A passage with its citation: `content` is characters `start` to `end` of the document's text."""
 
@@ -27,6 +38,7 @@ class FoundPassage(_Answer):
     chunk_id: str
     heading_path: Annotated[list[str], Field(description="The headings above the passage, outermost first")]
     page_name: Annotated[str, Field(description="Name of its sheet, slide or chapter; empty for none")]
+    section: Annotated[FoundSection | None, Field(description="If include_section was true")] = None
 
     @classmethod
     def of(cls, passage: Passage) -> "FoundPassage":

@@ -37,24 +37,13 @@ class Tools:
     def __init__(self, api: RestApi) -> None:
         self._api = api
 
-    async def search(
-        self,
-        query: str,
-        knowledge_base: str | None,
-        top_k: int,
-        document_ids: Sequence[str] | None,
-        metadata_filter: Mapping[str, JsonValue] | None,
-    ) -> FoundPassages:
-        """Search one knowledge base, by its name or id, or all.
+    async def search(self, query: str, knowledge_base: str | None, options: Mapping[str, Any]) -> FoundPassages:
+        """Search one knowledge base, by its name or id, or all; `options`: fields of the API's search, None to omit.
 
         Raises:
             NotFoundError: it does not exist, or the organization has no knowledge base.
         """
-        body: dict[str, Any] = {"query": query, "top_k": top_k}
-        if document_ids is not None:
-            body["document_ids"] = list(document_ids)
-        if metadata_filter is not None:
-            body["metadata_filter"] = dict(metadata_filter)
+        body: dict[str, Any] = {"query": query} | {name: value for name, value in options.items() if value is not None}
         notes: list[str] = []
         if knowledge_base is not None:
             chosen = await self._named(knowledge_base)

@@ -97,6 +97,9 @@ class SearchBody(RequestBody):
     rerank: bool | None = Field(None, description="Rerank the first 50 passages with a reranking model")
     rerank_model: ModelName | None = None
     compress: bool | None = Field(None, description="Return the answering sentences of each passage as its `excerpt`")
+    include_section: bool | None = Field(
+        None, description="Return the `section` of each match, at most 2,000 tokens around it"
+    )
     history: Annotated[
         list[HistoryTurn],
         Field(max_length=50, description="Earlier messages of the conversation, used to rewrite the question"),
@@ -164,6 +167,17 @@ class Scores(ResponseBody):
     rerank: Score | None
 
 
+class SectionResponse(ResponseBody):
+    """The section around a passage; text between its chunks, such as running heads, is an empty line."""
+
+    content: str
+    start: int
+    end: int
+    first_page: int
+    last_page: int
+    heading_path: list[str] = Field(description="Ends with the section's own heading; empty for a page")
+
+
 class SearchResultResponse(ResponseBody):
     """A passage; `content` is `text[start:end]` of the document's text, on pages `first_page` to `last_page`.
 
@@ -194,6 +208,7 @@ class SearchResultResponse(ResponseBody):
     token_count: int
     heading_path: list[str] = Field(description="The headings above the whole passage, outermost first")
     page_name: str = Field(description="Name of its sheet, slide or chapter; empty for none")
+    section: SectionResponse | None = Field(description="Of a match, if `include_section` was requested")
 
 
 class DegradationResponse(ResponseBody):

@@ -1,4 +1,4 @@
-"""Expand: cuts the requested page and adds the neighbours of each match, as results."""
+"""Expand: cuts the requested page and adds the neighbours and the section of each match, as results."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,6 +9,7 @@ from analytiq.retrieval.pipeline.context import Hit, SearchContext
 from analytiq.retrieval.pipeline.highlight import Highlighter
 from analytiq.retrieval.pipeline.request import SearchResult, SourceSummary
 from analytiq.retrieval.pipeline.retrieve import Retrieve
+from analytiq.retrieval.pipeline.sections import read_sections
 from analytiq.retrieval.pipeline.select_hits import read_texts
 from analytiq.storage.repositories.vectors import VectorRepository
 
@@ -25,8 +26,13 @@ async def expand(context: SearchContext, vectors: VectorRepository, retrieve: Re
     await _read_neighbors(context, [hit for hit in shown if not hit.is_matched], vectors, retrieve)
     highlighter = Highlighter(context.question)
     ranks = {hit.key: rank for rank, hit in enumerate(page, start=context.request.skip + 1)}
+    sections = await read_sections(context, vectors, page) if context.request.include_section else {}
     context.results = [
-        replace(_result(context, hit, context.texts[hit.key], highlighter), rank=ranks.get(hit.key))
+        replace(
+            _result(context, hit, context.texts[hit.key], highlighter),
+            rank=ranks.get(hit.key),
+            section=sections.get(hit.key),
+        )
         for hit in shown
         if hit.key in context.texts
     ]

@@ -48,7 +48,7 @@ class SearchRequest:
 
     `coalesce_neighbors` None: the knowledge base's own. `alpha`: the weight of the vector retriever, from 0 to 1; None:
     by the share of the question that the embedding model knows (`analytiq.retrieval.pipeline.weights`). `model`: the
-    chat model of the steps that need one.
+    chat model of the steps that need one. `include_section`: return the section of each match.
     """
 
     query: str
@@ -66,6 +66,7 @@ class SearchRequest:
     rerank: bool | None = None
     rerank_model: str | None = None
     compress: bool | None = None
+    include_section: bool | None = None
     history: tuple[Turn, ...] = ()
     model: str | None = None
 
@@ -86,6 +87,22 @@ class HitScores:
 
 
 @dataclass(frozen=True, slots=True)
+class Section:
+    """The section around a passage: characters `start` to `end` of the same text, as its chunks hold them.
+
+    What no chunk holds, such as running heads, is an empty line in `content`. `heading_path` ends with the section's
+    own heading; it is empty for a section that is the passage's page.
+    """
+
+    content: str
+    start: int
+    end: int
+    first_page: int
+    last_page: int
+    heading_path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SearchResult:
     """A passage with the data needed to cite it.
 
@@ -94,6 +111,7 @@ class SearchResult:
     `highlights` are [start, end) in `content`. `excerpt`: the sentences that answer, if compression was requested.
     `chunk_id` is valid until the document is indexed again. `rank`: among the matches, from 1; None for a neighbour.
     `heading_path`: the headings above the whole passage, outermost first. `page_name`: of its sheet, slide or chapter.
+    `section`: of a match, if requested.
     """
 
     kb_id: str
@@ -117,6 +135,7 @@ class SearchResult:
     token_count: int = 0
     heading_path: tuple[str, ...] = ()
     page_name: str = ""
+    section: Section | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,26 @@ async def test_best_match_comes_first_and_says_where_it_is_from(tenant: Tenant, 
     assert answer.total_count == 40
 
 
+async def test_a_small_chunk_is_found_and_its_section_answered(tenant: Tenant) -> None:
+    kb = await tenant.knowledge_base(chunker_type="section", chunk_size=128, chunk_overlap=0)
+    oil = " ".join(f"In week {week} pour fresh oil into the valve of the pump." for week in range(8))
+    steps = "\n\n".join(
+        f"Step {step}: turn the screw number {step} of the pump's lid by hand." for step in range(1, 25)
+    )
+    text = f"# Pump\n\nAbout the pump.\n\n## Oil\n\n{oil}\n\n## Seals\n\n{steps}\n\n## Storage\n\nKeep it dry."
+    await tenant.document("pump.md", text)
+    answer = await tenant.search(kb.id, "Step 7: turn the screw number 7", top_k=1, include_section=True)
+    (best,) = answer.results
+    assert "number 7 " in best.content
+    assert "number 1 " not in best.content
+    assert best.section is not None
+    assert best.section.heading_path[-1] == "Seals"
+    assert all(f"number {step} " in best.section.content for step in range(1, 25))
+    assert best.section.start <= best.start < best.end <= best.section.end
+    without = await tenant.search(kb.id, "Step 7: turn the screw number 7", top_k=1)
+    assert without.results[0].section is None
+
+
 @pytest.mark.parametrize("chunker_type", ["token", "recursive", "sentence", "word"])
 async def test_offsets_and_pages_are_exact(tenant: Tenant, chunker_type: str) -> None:
     """In a PDF of two pages, and in text whose bytes, code units and characters are of different numbers."""
