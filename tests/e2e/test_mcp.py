@@ -140,8 +140,9 @@ async def test_uploaded_document_is_found_by_the_next_questions(library: Library
         assert uploaded["outcome"] == "created"
         with client_of(library.url, library.organization_id, library.token) as rest:
             wait_until_indexed(rest, uploaded["document_id"])
-        found = await answer_of(client, "search", query="When does the owlery open?", top_k=1)
+        found = await answer_of(client, "search", query="When does the owlery open?", top_k=1, include_section=True)
         assert found["passages"][0]["source"] == name
+        assert "opens at dusk" in found["passages"][0]["section"]["content"]
         listed = await answer_of(client, "list_documents", tags=[library.tag_name, tag])
         assert [item["document_name"] for item in listed["documents"]] == [name]
         assert set(listed["documents"][0]["tags"]) == {library.tag_name, tag}
