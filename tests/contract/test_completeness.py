@@ -13,7 +13,6 @@ ALLOWED = {
     "equations.docx": 5,  # Greek letters of formulas, which are LaTeX
     "example-steelJIS-datasheet-utf-16.html": 8,  # its menu
     "html_rich_table_cells.html": 3,  # H₂O
-    "multi-column-2p.pdf": 4,  # words that a line's end parts
     "nics-background-checks-2015-11-rotated.pdf": 8,  # numbers with raised digits
     "right_to_left_01.pdf": 20,  # lam-alef ligatures in reading order
     "testPDF_bad_page_303226.pdf": 400,  # letters of one point at the foot of each page

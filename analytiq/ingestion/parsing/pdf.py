@@ -22,8 +22,9 @@ from analytiq.ingestion.ocr.base import GreyImage
 from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
 from analytiq.ingestion.parsing.page_images import RENDER_DOTS_PER_INCH, PageImageReader, scale_to_limit
 from analytiq.ingestion.parsing.pdf_characters import join_hyphenated, mend_ligatures, mostly_unmapped
-from analytiq.ingestion.parsing.pdf_layout.document import DocumentLayout
+from analytiq.ingestion.parsing.pdf_layout.document import DocumentLayout, LaidOutDocument
 from analytiq.ingestion.parsing.pdf_layout.fields import has_fields
+from analytiq.ingestion.parsing.pdf_layout.lost_lines import with_lost_lines
 from analytiq.ingestion.parsing.pdf_layout.outline import outline_of
 from analytiq.ingestion.parsing.pdf_layout.pages import read_page
 from analytiq.ingestion.parsing.pdf_layout.unicode_strings import texts_of_pages
@@ -63,12 +64,15 @@ class PdfParser:
                 raise CorruptFileError("The PDF has no pages that can be read: upload an undamaged copy.")
             layout = DocumentLayout(outline_of(document))
             pages: dict[int, ParsedPage] = {}
+            raw: dict[int, str] = {}
             unreadable: list[int] = []
             for page_number in range(1, total + 1):
                 try:
                     page = _read_page(document, page_number, reader, layout)
-                    if page is not None:
+                    if isinstance(page, ParsedPage):
                         pages[page_number] = page
+                    else:
+                        raw[page_number] = page
                 except (pdfium.PdfiumError, UnicodeError):
                     pages[page_number] = ParsedPage(page_number, "")
                     unreadable.append(page_number)
@@ -76,7 +80,8 @@ class PdfParser:
             if len(unreadable) == total:
                 raise CorruptFileError("No page of the PDF can be read: upload an undamaged copy.")
             laid_out = layout.finish()
-            pages |= {number: written(page) for number, page in laid_out.pages.items()}
+            laid_out_pages, lost_warnings = _written_pages(laid_out, raw)
+            pages |= laid_out_pages
             pages |= _pages_of_unicode_strings(path, pages)
             form, form_warnings = _xfa_page(document, path)
             if form is not None:
@@ -85,6 +90,7 @@ class PdfParser:
                 *reader.warnings(),
                 *_warnings_of(unreadable),
                 *_hidden_warnings(laid_out.hidden),
+                *lost_warnings,
                 *form_warnings,
             )
             return ParsedDocument(tuple(pages[number] for number in sorted(pages)), warnings)
@@ -96,11 +102,26 @@ def _warnings_of(unreadable: list[int]) -> tuple[str, ...]:
     return (f"{len(unreadable)} damaged page(s) could not be read: {_listed(unreadable)}.",)
 
 
-def _hidden_warnings(hidden: Mapping[int, int]) -> tuple[str, ...]:
+def _hidden_warnings(hidden: Mapping[int, Sequence[str]]) -> tuple[str, ...]:
     if not hidden:
         return ()
-    count, pages = sum(hidden.values()), _listed(sorted(hidden))
-    return (f"{count} hidden word(s) (white on white, too small, or off the page) were left out on page(s) {pages}.",)
+    count, pages = sum(map(len, hidden.values())), _listed(sorted(hidden))
+    kinds = "white on white, transparent, too small, clipped, or off the page"
+    return (f"{count} hidden word(s) ({kinds}) were left out on page(s) {pages}.",)
+
+
+def _written_pages(laid_out: LaidOutDocument, raw: Mapping[int, str]) -> tuple[dict[int, ParsedPage], tuple[str, ...]]:
+    """Write the pages, each with the lines that its layout lacks at its end, and a warning with their words."""
+    pages: dict[int, ParsedPage] = {}
+    lost: dict[int, int] = {}
+    for number, layout in laid_out.pages.items():
+        pages[number], count = with_lost_lines(written(layout), raw[number], laid_out.hidden.get(number, ()))
+        if count:
+            lost[number] = count
+    if not lost:
+        return pages, ()
+    listed = _listed(sorted(lost))
+    return pages, (f"{sum(lost.values())} word(s) without a place in the layout stand at the end of page(s) {listed}.",)
 
 
 def _listed(pages: Sequence[int]) -> str:
@@ -180,8 +201,8 @@ def _mended(path: Path) -> pdfium.PdfDocument:
 
 def _read_page(
     document: pdfium.PdfDocument, page_number: int, reader: PageImageReader, layout: DocumentLayout
-) -> ParsedPage | None:
-    """Read a page; give it to the layout and return None, unless it is a scan or cannot be laid out."""
+) -> ParsedPage | str:
+    """Read a page: give it to the layout and return its characters, unless it is a scan or cannot be laid out."""
     with closing(document[page_number - 1]) as page, closing(page.get_textpage()) as text_page:
         raw = text_page.get_text_range()
         if mostly_unmapped(text_page, raw):
@@ -193,7 +214,8 @@ def _read_page(
         if raw_page is None:
             return _plain_page(page_number, _plain_text(text_page, raw))
         layout.add(raw_page)
-        return None
+        values = [word.text for word in raw_page.fields]
+        return "\n".join([raw, *values, *(text for text, _ in raw_page.comments)])
 
 
 def _plain_text(text_page: pdfium.PdfTextPage, raw: str) -> str:

@@ -11,7 +11,8 @@ from analytiq.ingestion.parsing import page_images
 from analytiq.ingestion.parsing.base import ParseOptions
 from analytiq.ingestion.parsing.page_images import describe_pages, scale_to_limit
 from analytiq.ingestion.parsing.pdf import PdfParser
-from analytiq.models.text import ParsedDocument, TextSource, join_pages
+from analytiq.ingestion.parsing.pdf_layout.lost_lines import with_lost_lines
+from analytiq.models.text import ParsedDocument, ParsedPage, TextSource, join_pages
 
 SAMPLES = Path(__file__).parents[2] / "data" / "documents"
 NO_DATA = ParseOptions(ocr_data_dir=Path("/nonexistent"))
@@ -136,9 +137,9 @@ def test_hidden_words_are_left_out_and_counted(tmp_path: Path) -> None:
         "0 g BT /F1 0.5 Tf 72 500 Td (tiny) Tj ET BT /F1 12 Tf 900 500 Td (outside) Tj ET",
     )
     assert document.pages[0].text == "Seen text of a page"
-    assert document.warnings == (
-        "4 hidden word(s) (white on white, too small, or off the page) were left out on page(s) 1.",
-    )
+    (warning,) = document.warnings
+    assert warning.startswith("4 hidden word(s) (white on white, transparent, too small, clipped, or off the page)")
+    assert warning.endswith("page(s) 1.")
 
 
 def test_white_words_on_a_dark_ground_are_read(tmp_path: Path) -> None:
@@ -260,3 +261,68 @@ def test_scale_keeps_pages_within_the_pixel_limit() -> None:
 )
 def test_pages_are_listed_in_runs(numbers: list[int], expected: str) -> None:
     assert describe_pages(numbers) == expected
+
+
+def test_words_that_are_not_painted_are_left_out(tmp_path: Path) -> None:
+    document = painted(
+        tmp_path / "unpainted.pdf",
+        "BT /F1 12 Tf 72 700 Td (Seen text of a page) Tj ET BT 3 Tr /F1 12 Tf 72 600 Td (injected order) Tj ET",
+    )
+    assert document.pages[0].text == "Seen text of a page"
+    assert "2 hidden word(s)" in document.warnings[0]
+
+
+def test_page_of_unpainted_words_is_a_scan_that_was_read(tmp_path: Path) -> None:
+    document = painted(tmp_path / "scan.pdf", "BT 3 Tr /F1 12 Tf 72 600 Td (recognised words of a scan) Tj ET")
+    assert document.pages[0].text == "recognised words of a scan"
+
+
+def test_words_beside_the_area_that_they_are_clipped_to_are_left_out(tmp_path: Path) -> None:
+    document = painted(
+        tmp_path / "clipped.pdf",
+        "BT /F1 12 Tf 72 700 Td (Seen text of a page) Tj ET q 300 300 50 50 re W n "
+        "BT /F1 12 Tf 72 600 Td (clipped away) Tj ET BT /F1 12 Tf 305 310 Td (kept) Tj ET Q",
+    )
+    assert document.pages[0].text == "Seen text of a page\n\nkept"
+    assert "2 hidden word(s)" in document.warnings[0]
+
+
+def _column(x: int, top: float, lines: int, word: str) -> str:
+    shown = " ".join(
+        f"1 0 0 1 {x} {top - 14 * line} Tm (the {word} line {line} goes on with words) Tj" for line in range(lines)
+    )
+    return f"BT /F1 10 Tf {shown} ET"
+
+
+@pytest.mark.parametrize("offset", [0, 4, 7])
+def test_columns_with_lines_at_different_heights_are_read_one_after_the_other(tmp_path: Path, offset: int) -> None:
+    text = (
+        painted(tmp_path / "columns.pdf", f"{_column(60, 760, 20, 'left')} {_column(245, 760 - offset, 18, 'right')}")
+        .pages[0]
+        .text
+    )
+    assert text.index("left line 19") < text.index("right line 0")
+    assert text.index("right line 16") < text.index("right line 17")
+
+
+def test_columns_beside_a_list_are_read_one_after_the_other(tmp_path: Path) -> None:
+    listed = " ".join(f"1 0 0 1 250 {755 - 14 * line} Tm (1308.{line:02} Part) Tj" for line in range(19))
+    text = painted(tmp_path / "list.pdf", f"{_column(60, 760, 20, 'left')} BT /F1 8 Tf {listed} ET").pages[0].text
+    assert text.index("left line 19") < text.index("1308.00")
+
+
+def test_lines_that_the_layout_lacks_are_added_and_counted() -> None:
+    page = ParsedPage(1, "Kept words of a page", name="One")
+    found, count = with_lost_lines(page, "Kept words of\r\na page\r\nlost line here\r\n", [])
+    assert found.text == "Kept words of a page\n\nlost line here"
+    assert count == 3
+    assert found.name == "One"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ["peri\ufffeodic", "peri-\r\nodic", "p e r i odic", "\ufb01ne", "fi ne", "hidden words", "H2O"],
+)
+def test_words_that_the_layout_parts_otherwise_are_not_lost(raw: str) -> None:
+    page = ParsedPage(1, "peri- odic periodic fine H 2 O")
+    assert with_lost_lines(page, raw, ["hidden", "words"]) == (page, 0)

@@ -16,7 +16,7 @@ from typing import Any, cast
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
-from analytiq.ingestion.parsing.pdf_layout.colors import is_painted_white
+from analytiq.ingestion.parsing.pdf_layout.colors import is_painted_white, is_unpainted
 from analytiq.ingestion.parsing.pdf_layout.model import Bounds, Word, turned, turned_bounds
 
 MAX_CHARACTERS = 50_000
@@ -26,6 +26,8 @@ WORD_BLANK = 0.3
 LEAST_SHARE_UPRIGHT = 0.8
 """Least share of characters in the page's commonest direction."""
 LEAST_SHARE_DOWN = 0.3
+MOST_UNPAINTED = 0.5
+"""Largest share of a page's words that count as hidden because they are not painted."""
 _Sides = tuple[float, float, float, float]
 """Left, lower, right and upper side."""
 _FIRST_WIDE = "\u2e80"
@@ -45,7 +47,7 @@ class PageCharacters:
         turn: quarter turns that make the commonest direction of text upright.
         words: in the file's order, in upright coordinates.
         aside: words in other directions, in the file's order, in the page's own coordinates.
-        white: for each word, True if its letters are white or transparent.
+        white: for each word, True if its letters are white, transparent, not painted or clipped away.
     """
 
     turn: int
@@ -77,8 +79,15 @@ def read_characters(text_page: pdfium.PdfTextPage) -> PageCharacters | None:
         turn,
         [word.word for word in upright],
         [word.word for word in placed if word.quarter != turn],
-        [word.white for word in upright],
+        _unseen(upright),
     )
+
+
+def _unseen(words: Sequence["_PlacedWord"]) -> list[bool]:
+    """Tell the words that are white or not painted; a page of mostly unpainted words is a scan that was read."""
+    unpainted = sum(word.unpainted for word in words)
+    is_scan = unpainted > MOST_UNPAINTED * len(words)
+    return [word.white or (word.unpainted and not is_scan) for word in words]
 
 
 def _is_written_otherwise(words: Sequence[Word]) -> bool:
@@ -111,6 +120,7 @@ class _PlacedWord:
     word: Word
     quarter: int
     white: bool
+    unpainted: bool
 
 
 class _WordReader:
@@ -119,7 +129,7 @@ class _WordReader:
     def __init__(self, text_page: pdfium.PdfTextPage) -> None:
         self._raw = cast("Any", text_page.raw)
         self._count = text_page.count_chars()
-        self._fonts: dict[int, tuple[str, bool, int, bool]] = {}
+        self._fonts: dict[int, tuple[str, bool, int, bool, bool]] = {}
         self._bold: dict[str, bool] = {}
         self._words: list[_PlacedWord] = []
         self._x, self._y = ctypes.c_double(), ctypes.c_double()
@@ -160,12 +170,14 @@ class _WordReader:
         pdfium_c.FPDFText_GetCharOrigin(self._raw, index, *self._origin)
         x0, y0, x1, y1 = _upright(quarter, bounds)
         base = turned(quarter, self._x.value, self._y.value)[1] if quarter else self._y.value
-        font, bold, mark, white = self._looks_of(index)
-        word = _PlacedWord(Word(text, x0, y0, x1, y1, round(y1 - y0, 1), base, bold, font, mark), quarter, white)
+        font, bold, mark, white, unpainted = self._looks_of(index)
+        word = _PlacedWord(
+            Word(text, x0, y0, x1, y1, round(y1 - y0, 1), base, bold, font, mark), quarter, white, unpainted
+        )
         self._words.append(word)
         return word
 
-    def _looks_of(self, index: int) -> tuple[str, bool, int, bool]:
+    def _looks_of(self, index: int) -> tuple[str, bool, int, bool, bool]:
         text_object = pdfium_c.FPDFText_GetTextObject(self._raw, index)
         key = ctypes.addressof(text_object.contents) if text_object else 0
         if key not in self._fonts:
@@ -181,7 +193,8 @@ class _WordReader:
             )
             mark = pdfium_c.FPDFPageObj_GetMarkedContentID(text_object) if text_object else -1
             is_white = bool(text_object) and is_painted_white(text_object)
-            self._fonts[key] = (font, is_bold, int(mark), is_white)
+            is_hidden = bool(text_object) and is_unpainted(text_object)
+            self._fonts[key] = (font, is_bold, int(mark), is_white, is_hidden)
         return self._fonts[key]
 
 

@@ -45,10 +45,10 @@ class PageLayout:
 
 @dataclass(slots=True)
 class LaidOutDocument:
-    """The laid out pages by number, and the number of hidden words on each page that has some."""
+    """The laid out pages by number, and the hidden words of each page that has some."""
 
     pages: dict[int, PageLayout] = field(default_factory=dict[int, PageLayout])
-    hidden: dict[int, int] = field(default_factory=dict[int, int])
+    hidden: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
 
 
 class DocumentLayout:

@@ -1,4 +1,4 @@
-"""Words that no reader sees: white on white, too small, or off the page."""
+"""Words that no reader sees: white on white, not painted, too small, or off the page."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,8 @@ MAX_GROUNDS = 500
 """Most shades and pictures that white words are looked for on; a page with more is a drawing."""
 
 
-def without_hidden(characters: PageCharacters, area: Bounds, grounds: Sequence[Bounds]) -> int:
-    """Remove the hidden words of a page, and return their number.
+def without_hidden(characters: PageCharacters, area: Bounds, grounds: Sequence[Bounds]) -> list[str]:
+    """Remove the hidden words of a page, and return them.
 
     Args:
         characters: the words of the page.
@@ -22,7 +22,7 @@ def without_hidden(characters: PageCharacters, area: Bounds, grounds: Sequence[B
         grounds: what is painted in another color than white.
     """
     visible: list[Word] = []
-    hidden = 0
+    hidden: list[str] = []
     may_be_small = area.y1 - area.y0 < SMALL_PAGE
     for word, is_white in zip(characters.words, characters.white, strict=True):
         is_hidden = (
@@ -31,7 +31,7 @@ def without_hidden(characters: PageCharacters, area: Bounds, grounds: Sequence[B
             or (is_white and not _is_on(word, grounds))
         )
         if is_hidden:
-            hidden += 1
+            hidden.append(word.text)
         else:
             visible.append(word)
     characters.words = visible

@@ -25,7 +25,8 @@ class RawPage:
     Attributes:
         rows: the words outside of ruled tables, from top to bottom.
         aside: words in other directions.
-        hidden: the number of words that were left out.
+        hidden: the words that were left out.
+        fields: the values of form fields, which are among the rows and tables too.
     """
 
     page_number: int
@@ -36,7 +37,8 @@ class RawPage:
     tags: PageTags = field(default_factory=dict[int, Tag])
     aside: list[Word] = field(default_factory=list[Word])
     comments: list[tuple[str, Bounds]] = field(default_factory=list[tuple[str, Bounds]])
-    hidden: int = 0
+    hidden: list[str] = field(default_factory=list[str])
+    fields: list[Word] = field(default_factory=list[Word])
 
 
 def read_page(page: pdfium.PdfPage, text_page: pdfium.PdfTextPage, page_number: int) -> RawPage | None:
@@ -48,7 +50,8 @@ def read_page(page: pdfium.PdfPage, text_page: pdfium.PdfTextPage, page_number: 
     frame = PageFrame(Bounds(*page.get_bbox()), turn, page.get_rotation())
     rules = rules_of(page, turn)
     hidden = without_hidden(characters, frame.upright, rules.grounds)
-    words = characters.words + field_words(page, turn)
+    fields = field_words(page, turn)
+    words = characters.words + fields
     tables = ruled_tables(rules, words)
     used = {index for table in tables for index in table.used}
     free = [word for index, word in enumerate(words) if index not in used]
@@ -63,4 +66,5 @@ def read_page(page: pdfium.PdfPage, text_page: pdfium.PdfTextPage, page_number: 
         characters.aside,
         comments_of(page),
         hidden,
+        fields,
     )

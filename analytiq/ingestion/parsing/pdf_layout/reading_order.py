@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from analytiq.ingestion.parsing.pdf_layout.cells import table_of
+from analytiq.ingestion.parsing.pdf_layout.columns import parted_by_columns
 from analytiq.ingestion.parsing.pdf_layout.gutters import Band, bands
 from analytiq.ingestion.parsing.pdf_layout.model import (
     Bounds,
@@ -49,6 +50,13 @@ class ReadingOrder:
 
     def add(self, rows: Sequence[Row], depth: int = 0) -> None:
         """Lay out rows that go from top to bottom."""
+        for part in parted_by_columns(rows) if depth < DEEPEST else [list(rows)]:
+            if isinstance(part, Band):
+                self._add_band(part, depth)
+            elif part:
+                self._add_rows(part, depth)
+
+    def _add_rows(self, rows: Sequence[Row], depth: int) -> None:
         merged = _with_columns(bands(rows), depth)
         _release_justified(merged)
         _take_heads(merged)

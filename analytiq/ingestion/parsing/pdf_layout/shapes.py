@@ -36,11 +36,12 @@ def split_columns(rows: Sequence[Row], gutters: Sequence[Interval]) -> list[list
 
 def is_prose(rows: Sequence[Row], gutters: Sequence[Interval]) -> bool:
     """Return True if at least two columns are filled with running words."""
-    prose = sum(_is_running(column) for column in split_columns(rows, gutters))
+    prose = sum(is_running(column) for column in split_columns(rows, gutters))
     return prose >= 2 or prose >= len(gutters) + 1
 
 
-def _is_running(column: Sequence[Row]) -> bool:
+def is_running(column: Sequence[Row]) -> bool:
+    """Return True if a column is filled with running words."""
     if len(column) < 2:
         return False
     width = max(max(c.x1 for row in column for c in row) - min(c.x0 for row in column for c in row), 1)
