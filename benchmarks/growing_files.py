@@ -66,7 +66,7 @@ def _open_xml(main: str, main_type: str, parts: dict[str, tuple[bytes, str]]) ->
     """Return an Office package; `parts`: name → content and type."""
     overrides = "".join(
         f'<Override PartName="/{name}" ContentType="{kind}"/>'
-        for name, kind in {main: main_type, **{name: kind for name, (_, kind) in parts.items()}}.items()
+        for name, kind in {**{name: kind for name, (_, kind) in parts.items()}, main: main_type}.items()
         if kind
     )
     types = (

@@ -39,6 +39,8 @@ _DAMAGED = (
 )
 """Errors of the standard library, lxml and the formats' own libraries for damaged, missing or swapped parts."""
 
+_LIBRARY_LIMIT = "XML_PARSE_HUGE"
+"""The option that libxml2 names in each error about a limit of its own."""
 _ENCRYPTED = 0x1
 """The bit of a member's flags for encryption with a password."""
 
@@ -55,7 +57,7 @@ def open_package(path: Path, *, noun: str, also_damaged: tuple[type[Exception], 
     Raises:
         EncryptedFileError: it opens only with a password.
         CorruptFileError: it is damaged, as opening or reading it shows.
-        LimitExceededError: it has too many members, or they unpack to too much.
+        LimitExceededError: it has too many members, they unpack to too much, or their XML is nested too deeply.
     """
     if is_encrypted_office_file(path):
         raise needs_password(noun)
@@ -67,6 +69,11 @@ def open_package(path: Path, *, noun: str, also_damaged: tuple[type[Exception], 
                 raise needs_password(noun)
             yield archive
     except (*_DAMAGED, *also_damaged) as error:
+        if _LIBRARY_LIMIT in str(error):
+            raise LimitExceededError(
+                f"The {noun} is beyond what is read: its parts are nested more than 256 deep, or one text has more than"
+                " 10 MB. Simplify it or split it."
+            ) from error
         raise CorruptFileError(f"The {noun} is damaged ({error}): upload an undamaged copy.") from error
 
 

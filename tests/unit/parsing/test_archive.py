@@ -6,6 +6,7 @@ import pytest
 from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError
 from analytiq.ingestion.parsing import archive
 from analytiq.ingestion.parsing.archive import open_package
+from analytiq.ingestion.parsing.xml_part import parsed_xml
 
 
 @pytest.fixture
@@ -78,3 +79,14 @@ def test_member_packed_by_an_unknown_method_is_damage(zip_path: Path) -> None:
         open_package(zip_path, noun="document") as package,
     ):
         package.read("content.xml")
+
+
+@pytest.mark.parametrize("content", ["<a>" * 300 + "</a>" * 300, f"<a>{'x' * 10_000_001}</a>"])
+def test_part_beyond_the_limits_of_the_library_is_not_called_damage(zip_path: Path, content: str) -> None:
+    with ZipFile(zip_path, "w", ZIP_DEFLATED) as written:
+        written.writestr("content.xml", content)
+    with (
+        pytest.raises(LimitExceededError, match="The document is beyond what is read"),
+        open_package(zip_path, noun="document") as package,
+    ):
+        parsed_xml(package.read("content.xml"))
