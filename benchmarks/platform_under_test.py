@@ -71,7 +71,14 @@ class Platform:
         return await self.services.ingestion.knowledge_bases.create(self.organization, wanted)
 
     async def knowledge_base_named(
-        self, name: str, tag: Tag, *, model: str | None, chunk_size: int, chunk_overlap: int
+        self,
+        name: str,
+        tag: Tag,
+        *,
+        model: str | None,
+        chunk_size: int,
+        chunk_overlap: int,
+        chunker: str = DEFAULT_CHUNKER,
     ) -> KnowledgeBase:
         """Return the knowledge base of this name, created if missing; `model` None: the default one."""
         found, _ = await self.services.ingestion.knowledge_bases.page(
@@ -84,7 +91,7 @@ class Platform:
             name=name,
             description="",
             tag_ids=(tag.id,),
-            chunker_type=DEFAULT_CHUNKER,
+            chunker_type=chunker,
             chunk_size=chunk_size,
             chunk_overlap=chunk_overlap,
             embedding_model=model,

@@ -2,12 +2,13 @@
 
     make eval-retrieval COLLECTIONS=DIRECTORY [EVALUATION_ARGUMENTS="--collection scifact --questions 100"]
     python -m benchmarks.retrieval DIRECTORY [--collection NAME …] [--questions N] [--documents N] [--half 0]
-        [--modes all] [--model MODEL] [--keep DATA_DIRECTORY]
+        [--modes all] [--chunkers NAME …] [--model MODEL] [--keep DATA_DIRECTORY]
 
 The whole platform answers: an embedded mongod, each document of a collection uploaded as one text file, extracted,
-chunked by the default chunker and embedded by the default model in real jobs, and every question put to the search
-service. Documents are ranked by their best passage. `DIRECTORY` contains collections (`benchmarks.judged_collection`
-describes their layout) or is one. With `--keep`, the data stays, and the next run embeds nothing again.
+chunked by each named chunker (else the default one) and embedded by the default model in real jobs, and every question
+put to the search service. Documents are ranked by their best passage. `DIRECTORY` contains collections
+(`benchmarks.judged_collection` describes their layout) or is one. With `--keep`, the data stays, and the next run
+embeds nothing again.
 """
 
 import argparse
@@ -17,11 +18,13 @@ import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from analytiq.ingestion.chunking.registry import DEFAULT_CHUNKER
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.upload import DuplicatePolicy
 from analytiq.retrieval.pipeline.request import Fusion, Mode, Preset, SearchRequest
@@ -62,6 +65,8 @@ class Quality:
     """The results of one mode on one collection: one value for each question."""
 
     ndcg: list[float] = field(default_factory=list[float])
+    first_ranks: list[int | None] = field(default_factory=list[int | None])
+    """Rank of the first relevant document, from 1."""
     recall: list[float] = field(default_factory=list[float])
     vector_weights: list[float] = field(default_factory=list[float])
     milliseconds: list[float] = field(default_factory=list[float])
@@ -70,6 +75,10 @@ class Quality:
     def mean_ndcg(self) -> float:
         """The mean nDCG@10."""
         return math.fsum(self.ndcg) / len(self.ndcg)
+
+    def hit_at(self, depth: int) -> float:
+        """Return the share of questions with a relevant document among the first."""
+        return sum(rank is not None and rank <= depth for rank in self.first_ranks) / len(self.first_ranks)
 
     @property
     def mean_recall(self) -> float:
@@ -86,13 +95,16 @@ class Indexed:
     ids: Mapping[str, str]
 
 
-async def ingest(target: Platform, collection: JudgedCollection, *, model: str | None, slots: int) -> Indexed:
+async def ingest(
+    target: Platform, collection: JudgedCollection, *, model: str | None, chunker: str, slots: int
+) -> Indexed:
     """Upload every document and wait until all are searchable; keep existing ones."""
     # Kept data may have the same collection with fewer documents, or another model's.
     label = f"{collection.name}, {len(collection.documents)} documents, {model or 'default model'}"
+    label += "" if chunker == DEFAULT_CHUNKER else f", {chunker}"
     tag = await tag_named(target.services, target.organization, label)
     knowledge_base = await target.knowledge_base_named(
-        label, tag, model=model, chunk_size=CHUNK_SIZE, chunk_overlap=CHUNK_OVERLAP
+        label, tag, model=model, chunk_size=CHUNK_SIZE, chunk_overlap=CHUNK_OVERLAP, chunker=chunker
     )
     ids: dict[str, str] = {}
 
@@ -143,6 +155,8 @@ async def measure(indexed: Indexed, collection: JudgedCollection, mode: str) -> 
         one, text = item
         ranking = await _ranking(indexed, replace(MODES[mode], query=text), quality)
         quality.ndcg.append(ndcg_at(NDCG_DEPTH, ranking, collection.grades[one]))
+        relevant = (rank for rank, found in enumerate(ranking, start=1) if collection.grades[one].get(found, 0) > 0)
+        quality.first_ranks.append(next(relevant, None))
         quality.recall.append(recall_at(RECALL_DEPTH, ranking, collection.grades[one]))
 
     await _all(
@@ -207,6 +221,8 @@ def print_closing(qualities: Mapping[str, Mapping[str, Quality]], modes: Sequenc
         [
             collection,
             mode,
+            f"{quality.hit_at(1):.3f}",
+            f"{quality.hit_at(5):.3f}",
             f"{quality.mean_ndcg:.3f}",
             f"{quality.mean_recall:.3f}",
             f"{math.fsum(quality.vector_weights) / len(quality.vector_weights):.2f}" if quality.vector_weights else "",
@@ -216,7 +232,8 @@ def print_closing(qualities: Mapping[str, Mapping[str, Quality]], modes: Sequenc
         for mode, quality in by_mode.items()
     ]
     print()
-    header = ("collection", "mode", "nDCG@10", "recall@100", "vector's weight, mean", "p50 ms for 150 passages")
+    ms = "p50 ms for 150 passages"
+    header = ("collection", "mode", "hit@1", "hit@5", "nDCG@10", "recall@100", "vector's weight, mean", ms)
     report.print_table(header, rows)
     if {*LEGS, HYBRID} <= set(modes):
         print()
@@ -254,6 +271,7 @@ def _chosen(options: argparse.Namespace) -> list[JudgedCollection]:
 async def run(options: argparse.Namespace) -> None:
     """Ingest, ask, and print."""
     collections = _chosen(options)
+    chunkers: Sequence[str] = options.chunkers
     modes = tuple(MODES) if options.modes == ["all"] else tuple(options.modes)
     qualities: dict[str, dict[str, Quality]] = {}
     async with AsyncExitStack() as stack:
@@ -264,8 +282,8 @@ async def run(options: argparse.Namespace) -> None:
         report.print_heading(
             "Retrieval quality by collection and mode", mongod=target.services.connection.server_version
         )
-        for collection in collections:
-            indexed = await ingest(target, collection, model=options.model, slots=options.slots)
+        for collection, chunker in product(collections, chunkers):
+            indexed = await ingest(target, collection, model=options.model, chunker=chunker, slots=options.slots)
             stored = await target.services.ingestion.knowledge_bases.get(
                 target.organization.id, indexed.knowledge_base.id
             )
@@ -275,7 +293,7 @@ async def run(options: argparse.Namespace) -> None:
                 f" {stored.chunk_size}",
                 flush=True,
             )
-            by_mode = qualities.setdefault(collection.name, {})
+            by_mode = qualities.setdefault(f"{collection.name}, {chunker}", {})
             for mode in modes:
                 by_mode[mode] = await measure(indexed, collection, mode)
                 quality = by_mode[mode]
@@ -295,6 +313,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--documents", type=int, help="only so many of each: quicker, and easier to search")
     parser.add_argument("--half", type=int, choices=(0, 1), help="only one half of the questions")
     parser.add_argument("--modes", nargs="+", choices=[*MODES, "all"], default=list(USUAL))
+    parser.add_argument("--chunkers", "--chunker", nargs="+", default=[DEFAULT_CHUNKER], help="chunkers to compare")
     parser.add_argument("--model", help="an embedding model; the default one if left out")
     parser.add_argument("--slots", type=int, default=2, help="jobs that run at once")
     parser.add_argument("--keep", type=Path, help="a data directory of its own that stays")

@@ -114,12 +114,22 @@ def test_no_chunk_ends_in_a_heading(chunker_type: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("chunker_type", ["auto", "code", "row", "section"])
-def test_sections_of_the_minimum_size_are_chunks_of_their_own(chunker_type: str) -> None:
+def test_sections_side_by_side_fill_a_chunk_to_three_quarters(chunker_type: str) -> None:
     document = built(
         *(step for number in range(5) for step in (("heading", f"Part {number}", 1), ("paragraph", SENTENCES, 12)))
     )
     starts = [chunk.text.split("\n")[0] for chunk in cut(chunker_type, document, 512, 128)]
-    assert starts == [f"# Part {number}" for number in range(5)]
+    assert starts == ["# Part 0", "# Part 2", "# Part 4"]
+
+
+def test_a_title_with_few_words_is_merged_with_a_part_of_what_follows() -> None:
+    steps = [("heading", "Harbour Act", 1), ("heading", "Part 1", 2), ("paragraph", "The port.", 1)]
+    steps += [("heading", "Part 2", 2)]
+    for number in range(6):
+        steps += [("heading", f"Article {number}", 3), ("paragraph", SENTENCES, 12)]
+    first = cut("section", built(*steps), 512)[0]
+    assert first.text.startswith("# Harbour Act")
+    assert "### Article 0" in first.text
 
 
 def test_small_sections_are_merged_under_the_same_parent_only() -> None:

@@ -33,7 +33,8 @@ _ALIASES = {
     "sqlite": "sql", "psql": "sql", "ddl": "sql",
 }  # fmt: skip
 _FUNCTIONS = ("function", "method", "constructor", "lambda", "closure", "accessor")
-_BEFORE_DEFINITION = ("comment", "attribute_item", "decorator")
+BEFORE_DEFINITION = ("comment", "attribute_item", "decorator")
+"""Ends of the types of nodes that belong to the definition after them."""
 _DEEPEST = 40
 _LONGEST_PARSED = 1_000_000
 """Characters: longer code is parsed in parts, since a few grammars take more than linear time."""
@@ -45,7 +46,7 @@ def code_cuts(code: str, language: str, *, most_tokens: int) -> Iterator[tuple[i
     A definition begins with its comments, decorators and attributes. Only nodes of more than `most_tokens` are cut
     inside. Without a grammar for the language, a paragraph of lines counts as a definition.
     """
-    grammar = _language(language)
+    grammar = grammar_of(language)
     for start, end in sections(code, _LONGEST_PARSED):
         section = code[start:end]
         lines = section.split("\n")
@@ -75,7 +76,7 @@ def _marks(language: Language, section: str, lines: list[str], most_tokens: int)
         for child in node.children:
             first, last = child.start_point.row, _last_row(child)
             begins_line, occupied = first > occupied, max(occupied, last)
-            if child.type.endswith(_BEFORE_DEFINITION):
+            if child.type.endswith(BEFORE_DEFINITION):
                 if begins_line:
                     comment = comment.followed_by(first, last)
                     marks.setdefault(comment.first, False)
@@ -108,7 +109,8 @@ def _last_row(node: Node) -> int:
 
 
 @cache
-def _language(name: str) -> Language | None:
+def grammar_of(name: str) -> Language | None:
+    """Return the grammar of a language by any of its names; None if it has none here."""
     name = name.strip().lower().removeprefix("language-").removeprefix(".")
     grammar = _GRAMMARS.get(_ALIASES.get(name, name))
     if grammar is None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analytiq.inference.tokens import count_tokens, prefix_end, without_surrogates
+from analytiq.ingestion.chunking.code_names import CodeNames
 from analytiq.models.blocks import Block, BlockKind
 from analytiq.models.text import DocumentText, PageSpan
 
@@ -36,6 +37,7 @@ _EXTENSION = re.compile(
 )
 _JOINTS = re.compile(r"(?<=\w)[_\-]+(?=\w)|_+")
 _WORDS = re.compile(r"\w{4}|\w+\s+\w+")
+_WITHIN_NAME = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_+")
 _NOISE = re.compile(
     r"microsoft\s*®?\s*(?:office\s*)?(?:word|excel|powerpoint|visio)\s*-.*"
     r"|.*\.(?:docx?|dotx?|pdf|pptx?|xlsx?|odt|ods|odp|rtf|indd|qxd|tex|dvi|html?|txt|md|eps|ai|cdr|pages|wpd)"
@@ -92,14 +94,15 @@ class ChunkContexts:
         self._pages = document.pages
         self._page_starts = [page.start for page in document.pages]
         self._outline = _Outline(document)
+        self._code_names: dict[int, CodeNames] = {}
 
     def of(self, start: int, end: int, token_count: int) -> ChunkContext:
         """Return the context of the chunk `text[start:end]`."""
         first, last = self._content(start, end)
-        nodes = self._outline.above(first, last)
+        names = self._code_names_above(first, last + 1)
+        headings = (*self._outline.above(first, last), *names)
         page_name = self._page_name(first, last)
-        headings = tuple(heading for _, heading in nodes)
-        path = [heading for place, heading in nodes if place < start]
+        path = [_opened(part) if part in names else part for part in headings]
         known = {heading.casefold() for heading in headings}
         if page_name and page_name.casefold() not in known:
             path.insert(0, page_name)
@@ -134,6 +137,19 @@ class ChunkContexts:
         """Return the number of the first block that ends after a position."""
         number = bisect_right(self._starts, position) - 1
         return number if number >= 0 and self._blocks[number].end > position else number + 1
+
+    def _code_names_above(self, start: int, end: int) -> tuple[str, ...]:
+        """Return the names of the definitions that most of a chunk of code is in."""
+        number = self._block_at(start)
+        if number >= len(self._blocks) or self._blocks[number].kind is not BlockKind.CODE:
+            return ()
+        block = self._blocks[number]
+        if not block.language or not block.start <= start < end <= block.end:
+            return ()
+        if number not in self._code_names:
+            code = self._text[block.start : block.end]
+            self._code_names[number] = CodeNames(code, block.language, start=block.start)
+        return tuple(_clean(name) for name in self._code_names[number].above(start, end))
 
     def _page_name(self, first: int, last: int) -> str:
         page = self._page_at(first)
@@ -181,11 +197,11 @@ class _Outline:
             self._parents.append(open_nodes[-1][1] if open_nodes else -1)
             open_nodes.append((level, len(self._starts) - 1))
 
-    def above(self, first: int, last: int) -> list[tuple[int, str]]:
-        """Return (start, heading) of the headings above both positions, outermost first."""
+    def above(self, first: int, last: int) -> list[str]:
+        """Return the headings above both positions, outermost first."""
         above_last = set(self._path(last))
         path = [node for node in self._path(first) if node in above_last and self._headings[node]]
-        return [(self._starts[node], self._headings[node]) for node in reversed(path)]
+        return [self._headings[node] for node in reversed(path)]
 
     def _path(self, position: int) -> list[int]:
         """Return the nodes above a position, innermost first."""
@@ -203,6 +219,12 @@ def _order(place: tuple[int, Block | None]) -> tuple[int, bool]:
 
 def _heading(text: str, block: Block) -> str:
     return _clean(text[block.start : min(block.end, block.start + MOST_CHARACTERS)])
+
+
+def _opened(name: str) -> str:
+    """Return the name of a definition, and beside it its words: a model knows "parcel" and not "ParcelTracker"."""
+    words = " ".join(_WITHIN_NAME.sub(" ", name).split())
+    return name if words == name else f"{name}, {words.lower()}"
 
 
 def _clean(text: str) -> str:

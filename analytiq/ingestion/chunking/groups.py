@@ -81,12 +81,12 @@ def _sections(text: str, parts: Sequence[Part], sizes: Sizes, *, parts_tables: b
         is_heading = part.kind is BlockKind.HEADING
         if is_heading:
             path = headings.enter(part.level)
-        is_table = parts_tables and part.kind is BlockKind.TABLE and size >= sizes.minimum
+        is_table = parts_tables and part.kind is BlockKind.TABLE and size >= sizes.definition
         one = Group([part], size, path, is_bare=part.leads, last_path=path)
         if group is None or is_heading or group.is_bare:
             begins = group is None or is_heading
         else:
-            is_split = part.follows_furniture and group.token_count >= sizes.minimum
+            is_split = part.follows_furniture and group.token_count >= sizes.definition
             begins = is_split or is_table or after_table or (parts_tables and part.kind is BlockKind.CAPTION)
         if begins:
             if group is not None:
@@ -149,7 +149,19 @@ def _merged_backwards(groups: Sequence[Group], sizes: Sizes) -> list[Group]:
 
 def _joins(before: Group, after: Group, sizes: Sizes, *, small: Group) -> bool:
     is_beside = small is before and after.path[: len(before.last_path)] != before.last_path
+    if small is before and small.token_count < sizes.stub and after.path[: len(before.path)] == before.path:
+        return before.token_count + after.token_count <= sizes.chunk
     if before.token_count + (after.tree_size if is_beside else after.token_count) > sizes.chunk:
         return False
     parent = before.path[:-1]
-    return small.token_count < sizes.minimum and after.path[: len(parent)] == parent
+    is_full = small.token_count >= (sizes.definition if _parts_subjects(before, after) else sizes.minimum)
+    return not is_full and after.path[: len(parent)] == parent
+
+
+def _parts_subjects(before: Group, after: Group) -> bool:
+    """Return True for two sections side by side of which one has sections below, such as products of a catalogue.
+
+    Together they would have the path of neither.
+    """
+    is_beside = after.path[: len(before.path)] != before.path
+    return is_beside and (len(before.last_path) > len(before.path) or after.tree_size > after.token_count)

@@ -27,7 +27,7 @@ def packed(text: str, pieces: Iterable[Piece], sizes: Sizes) -> Iterator[PackedS
     size = 0
     for piece in pieces:
         limit = sizes.own if runs and len(runs) > 1 and runs[-1][0].overlaps else sizes.chunk
-        ends_early = piece.cut is Cut.DEFINITION and size >= sizes.minimum
+        ends_early = piece.cut is Cut.DEFINITION and size >= sizes.definition
         between = count_tokens(text[runs[-1][-1].end : piece.start]) if runs else 0
         if runs and size + between + piece.token_count <= limit and not ends_early:
             runs[-1].append(piece)
@@ -61,9 +61,9 @@ def _fill_last(runs: list[list[Piece]], sizes: Sizes) -> None:
         return
     before, last = runs[-2], runs[-1]
     size, size_before = (sum(piece.token_count for piece in run) for run in (last, before))
-    while size < sizes.minimum and len(before) > 1:
+    while size < sizes.definition and len(before) > 1:
         moved = before[-1].token_count
-        if size_before - moved < sizes.minimum or size + moved > sizes.own:
+        if size_before - moved < sizes.definition or size + moved > sizes.own:
             return
         last.insert(0, before.pop())
         size, size_before = size + moved, size_before - moved

@@ -17,12 +17,12 @@ import tantivy
 
 from analytiq.retrieval.terms.codes import joined_words, parts_of_single, single_codes
 from analytiq.retrieval.terms.dates import dates_in
-from analytiq.retrieval.terms.folding import folded, normalised
+from analytiq.retrieval.terms.folding import folded, normalised, opened
 from analytiq.retrieval.terms.languages import ENGLISH, STOP_WORDS, language_of
 from analytiq.retrieval.terms.scripts import UNSPACED_RUN, language_of_script, pairs, words_in
 from analytiq.retrieval.terms.values import Value, amounts_in
 
-RELEASE = 3
+RELEASE = 4
 """Raised when the terms of a text change; indexes of an older release are rebuilt."""
 LONGEST_WORD = 64
 """Most characters of a word: anything longer is encoded data."""
@@ -91,14 +91,14 @@ class Asked:
 
 def chunk_terms(text: str, *, language: str | None = None) -> ChunkTerms:
     """Analyse a chunk; `language` applies if the language of its words is undetected."""
-    plain = normalised(text)
+    plain = normalised(opened(text))
     words = words_in(plain)
     return _terms_of(plain, words, language_of(words) or language)
 
 
 def context_terms(context: str, language: str | None) -> ChunkTerms:
     """Analyse a chunk's context in the language of its text: a title is too short to tell its own."""
-    plain = normalised(context)
+    plain = normalised(opened(context))
     return _terms_of(plain, words_in(plain), language)
 
 
@@ -124,7 +124,7 @@ def _terms_of(plain: str, words: Sequence[str], own: str | None) -> ChunkTerms:
 
 def asked_terms(question: str, languages: Sequence[str]) -> Asked:
     """Analyse a question for chunks in these languages of Latin script; other scripts identify their language."""
-    plain = normalised(question)
+    plain = normalised(opened(question))
     spoken = languages or (ENGLISH,)
     words: Counter[AskedWord] = Counter()
     half_stopped: Counter[AskedWord] = Counter()

@@ -1,5 +1,6 @@
 """Folding of equivalent spellings to one string: case, width, accents, forms of Arabic letters."""
 
+import re
 import unicodedata
 
 
@@ -28,6 +29,8 @@ _LATIN = {"ø": "o", "đ": "d", "ł": "l", "ħ": "h", "ı": "i", "ŋ": "n", "æ"
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200c\u200d\u2060\ufeff"), "")
 """Soft hyphens, joiners and byte order marks: invisible within words."""
 _FOLDS = _Folds()
+_JOINTS = re.compile(r"(?<=[a-z][a-z])(?=[A-Z][A-Za-z])|(?<=[A-Z])(?=[A-Z][a-z][a-z])")
+"""Not within iPhone, McDonald and GmbH."""
 
 
 def normalised(text: str) -> str:
@@ -37,6 +40,11 @@ def normalised(text: str) -> str:
     composed = unicodedata.normalize("NFKC", text).casefold().translate(_INVISIBLE)
     # Case folding can take a letter apart, as in `İ`.
     return unicodedata.normalize("NFC", composed)
+
+
+def opened(text: str) -> str:
+    """Part the words of identifiers, as in `retryLimit` and `HTTPServer`, by a sign that codes may have as well."""
+    return _JOINTS.sub("_", text)
 
 
 def folded(word: str) -> str:

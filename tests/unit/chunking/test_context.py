@@ -79,9 +79,9 @@ def test_a_heading_at_the_end_without_its_text_does_not_count() -> None:
     assert context_of(a_manual(), "Use a dry", "Warranty").heading_path == ("Zebra 4000", "Safety", "Cleaning")
 
 
-def test_the_heading_that_the_chunk_begins_with_is_shown_and_not_repeated() -> None:
+def test_the_heading_that_the_chunk_begins_with_is_in_its_context() -> None:
     context = context_of(a_manual(), "### Cleaning", "cloth.")
-    assert context.text == "m > Zebra 4000 > Safety"
+    assert context.text == "m > Zebra 4000 > Safety > Cleaning"
     assert context.heading_path == ("Zebra 4000", "Safety", "Cleaning")
 
 

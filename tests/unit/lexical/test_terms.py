@@ -269,3 +269,23 @@ def test_plain_words_and_numbers_have_no_further_terms() -> None:
 @pytest.mark.parametrize("piece", ["1 234 ", "1,23", "1.234", "5 march ", "$ ", "12/", "1", "3 5 may 1 ", "1,234,"])
 def test_numbers_without_end_are_read_in_one_go(piece: str) -> None:
     chunk_terms(piece * (300_000 // len(piece)))
+
+
+@pytest.mark.parametrize(
+    ("written", "question"),
+    [("retryLimit = 3", "retry limit"), ("class HTTPServer:", "http server"), ("ParcelTracker", "parcel_tracker")],
+)
+def test_identifiers_are_found_by_their_words(written: str, question: str) -> None:
+    asked = {stem for word in asked_terms(question, ("english",)).words for stem in word.stems}
+    assert asked <= set(words_of(written))
+
+
+@pytest.mark.parametrize("question", ["retrylimit", "RetryLimit", "retryLimit"])
+def test_identifiers_are_found_whole(question: str) -> None:
+    asked = asked_terms(question, ("english",))
+    exact = {word.exact for word in (*asked.words, *asked.joined)}
+    assert exact & set(chunk_terms("def retryLimit(): pass").exact.split())
+
+
+def test_names_with_a_capital_inside_stay_whole() -> None:
+    assert {"iphon", "mcdonald", "gmbh"} <= set(words_of("iPhone McDonald GmbH"))

@@ -242,3 +242,13 @@ VALUES = view_of(
 )
 def test_value_is_found_first_in_another_notation(question: str, first: str) -> None:
     assert found(VALUES, question)[0] == first
+
+
+def test_word_of_a_title_counts_in_the_text_as_it_does_in_the_context() -> None:
+    title = ChunkText("g", "act", 0, 1, 1, "Harbour Dues Act, article 1 on its scope in this country", "")
+    others = [
+        ChunkText("g", "act", number, 1, 1, f"article {number} on fines and fees in this country", "Harbour Dues Act")
+        for number in range(1, 6)
+    ]
+    hits = searched(view_of([title, *others]), "fine, Harbour Dues Act", limit=10, selection=None)
+    assert hits[0].chunk_index != 0

@@ -38,6 +38,9 @@ to 0.5, and 0.0037 less with the weight of a code."""
 SATURATED = 2.2
 """Upper bound of the factor on a term's weight, in BM25 with k1 = 1.2."""
 
+_PAIRS = ((WORDS, CONTEXT_WORDS), (EXACT, CONTEXT_EXACT), (CHARACTERS, CONTEXT_CHARACTERS))
+_OTHER = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])}
+
 
 @dataclass(frozen=True, slots=True)
 class _Row:
@@ -165,8 +168,14 @@ class View:
 
     def _best_of(self, ways: Sequence[tuple[str, str]]) -> tantivy.Query:
         """Match any of the terms, (field, term) each, with the score of the best one."""
-        queries = [self._term(name, term) for name, term in ways]
+        queries = [self._weighted(name, term) for name, term in ways]
         return queries[0] if len(queries) == 1 else tantivy.Query.disjunction_max_query(queries)
+
+    def _weighted(self, name: str, term: str) -> tantivy.Query:
+        """Match a term with the rarity that it has in the field that holds it most often."""
+        query, own = self._term(name, term), self._rarity(name, term)
+        rarity = min(own, self._rarity(_OTHER[name], term) or own)
+        return query if rarity == own else tantivy.Query.boost_query(query, rarity / own)
 
     def _rarity(self, name: str, term: str) -> float:
         """Return BM25's inverse document frequency."""
