@@ -14,7 +14,7 @@ from analytiq.ingestion.parsing.sheet_text import CellBudget, one_line, sheet_li
 from analytiq.ingestion.parsing.spans import Span, SpannedRow, filled_rows
 from analytiq.ingestion.parsing.table_lines import lines_below_header
 from analytiq.ingestion.parsing.text_builder import TextBuilder
-from analytiq.ingestion.parsing.xml_part import Element, parsed_xml
+from analytiq.ingestion.parsing.xml_part import Element, attributes_of, parsed_xml
 from analytiq.models.blocks import BlockKind
 
 _LISTS = frozenset({"body", "obj"})
@@ -49,7 +49,7 @@ class ShapeWriter:
 
     def _write_parts(self, shape: Element) -> None:
         for element in shape.iterfind(".//{*}graphicData/*"):
-            for value in element.attrib.values():
+            for _, value in attributes_of(element):
                 if value in self._related:
                     self._write_part(self._related[value])
 

@@ -19,6 +19,7 @@ from analytiq.ingestion.parsing.data_tree import Record, TooLongError, Tree, par
 from analytiq.ingestion.parsing.openapi import is_api, write_api
 from analytiq.ingestion.parsing.plain_text import plain_pages, xml_encoding
 from analytiq.ingestion.parsing.text_builder import TextBuilder
+from analytiq.ingestion.parsing.xml_part import attributes_of
 from analytiq.models.text import ParsedDocument
 
 LONGEST_YAML = 4 * 1024 * 1024
@@ -133,12 +134,12 @@ def xml_tree(data: bytes, text: str) -> Tree:
 def _xml_tree(element: etree._Element, depth: int) -> Tree:  # pyright: ignore[reportPrivateUsage] -- lxml has no other name
     if depth > MOST_DEPTH:
         raise TooLongError
-    attributes: list[tuple[str, Tree]] = [(_bare(str(name)), str(value)) for name, value in element.attrib.items()]
+    attributes: list[tuple[str, Tree]] = [(_bare(name), value) for name, value in attributes_of(element)]
     children = [child for child in element if isinstance(child.tag, str)]
     own = [element.text, *(child.tail for child in element)]
     if not children or any(part and part.strip() for part in own):
         words = " ".join("".join(str(part) for part in element.itertext()).split()) if children else element.text or ""
-        inner = [(_bare(str(n)), str(v)) for each in children for one in each.iter() for n, v in one.attrib.items()]
+        inner = [(_bare(n), v) for each in children for one in each.iter() for n, v in attributes_of(one)]
         named = [*attributes, *cast("list[tuple[str, Tree]]", inner)]
         return Record((*named, ("", words.strip()))) if named else words.strip()
     return Record((*attributes, *((_local(child), _xml_tree(child, depth + 1)) for child in children)))

@@ -1,6 +1,6 @@
 """Names of WordprocessingML in both of its namespaces: elements are told by their local names."""
 
-from analytiq.ingestion.parsing.xml_part import Element
+from analytiq.ingestion.parsing.xml_part import Element, attributes_of
 
 TRANSITIONAL = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 STRICT = "http://purl.oclc.org/ooxml/wordprocessingml/main"
@@ -34,7 +34,7 @@ def attribute(element: Element, name: str) -> str | None:
 
 def any_attribute(element: Element, name: str) -> str | None:
     """Return the first attribute of this local name in any namespace."""
-    return next((value for key, value in element.attrib.items() if key.rpartition("}")[2] == name), None)
+    return next((value for key, value in attributes_of(element) if key.rpartition("}")[2] == name), None)
 
 
 def value_of(element: Element | None, default: str = "") -> str:
