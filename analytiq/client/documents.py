@@ -180,14 +180,19 @@ class DocumentCalls(Connection):
         folder: str | None = None,
         source: str | None = None,
         external_id: str | None = None,
+        parent_id: str | None = None,
     ) -> Iterator[Document]:
         """Yield all matching documents, newest first; with `folder`, those in it at any depth.
+
+        With `parent_id`, those found in that document: the files of an archive, the attachments of an e-mail.
 
         A document must have all of `tag_ids`, one of `states` and one of `file_types` (pdf, word, spreadsheet,
         presentation, text, web, email, ebook, image, other).
         """
         query = _document_query(name_search, tag_ids, states, file_types, metadata_filter)
-        query = {**query, "folder": folder, "source": source, "external_id": external_id}
+        query = {
+            **query, "folder": folder, "source": source, "external_id": external_id, "parent_id": parent_id,
+        }  # fmt: skip
         return self._all("/documents", "documents", Document, query)
 
     def documents_page(

@@ -44,6 +44,12 @@ class Document(Answer):
     """Name with its folders: `contracts/2024/acme.pdf`."""
     origin: str | None = None
     external_identity: ExternalIdentity | None = None
+    parent_id: str | None = None
+    """The document in which this one was found: an archive, mailbox or e-mail."""
+    path: str | None = None
+    """The path in the parent document."""
+    part_count: int | None = None
+    """Number of documents found in this one; None where it is not counted."""
     state: str
     tag_ids: list[str]
     metadata: dict[str, JsonValue]

@@ -120,12 +120,15 @@ def new_server(open_api: OpenApi, folders: Sequence[Path] = ()) -> MCPServer[Any
         context: Context[Any, Any],
         name: Annotated[str | None, Field(max_length=255, description="A part of the name")] = None,
         tags: Annotated[list[str] | None, Field(description="Names of tags; a document must have all")] = None,
+        parent_id: Annotated[
+            str | None, Field(description="Id of an archive, mailbox or e-mail: the documents found in it")
+        ] = None,
         skip: Skip = 0,
         limit: Limit = 20,
     ) -> DocumentPage:
         """List documents, newest first, with their tags, metadata and number of pages."""
         async with tools_of(context) as tools:
-            return await tools.list_documents(name, tags or [], skip, limit)
+            return await tools.list_documents(name, tags or [], parent_id, skip=skip, limit=limit)
 
     @server.tool(title="Read a document", annotations=_READS)
     async def read_document(  # pyright: ignore[reportUnusedFunction]  # the server has it

@@ -96,6 +96,9 @@ class DocumentSummary(_Answer):
     state: str
     tags: list[str]
     metadata: dict[str, JsonValue]
+    parent_id: str | None
+    path: str | None
+    part_count: int | None
     page_count: int | None
     byte_size: int
     created_at: str
@@ -110,6 +113,9 @@ class DocumentSummary(_Answer):
             state=document.state,
             tags=tags,
             metadata=document.metadata,
+            parent_id=document.parent_id,
+            path=document.path,
+            part_count=document.part_count,
             page_count=document.page_count,
             byte_size=document.byte_size,
             created_at=document.created_at.isoformat(),

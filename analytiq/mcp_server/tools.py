@@ -72,11 +72,16 @@ class Tools:
         ]
         return KnowledgeBasePage(knowledge_bases=summaries, total_count=total, skip=skip)
 
-    async def list_documents(self, name: str | None, tags: Sequence[str], skip: int, limit: int) -> DocumentPage:
-        """Return a page of documents whose name contains `name` and that have all these tags."""
+    async def list_documents(
+        self, name: str | None, tags: Sequence[str], parent_id: str | None, *, skip: int, limit: int
+    ) -> DocumentPage:
+        """Return a page of documents by a part of the name, tags that all must have, and the parent."""
         names = await self._tag_names()
         tag_ids = [_tag_id(names, tag) for tag in tags]
-        query = {"name_search": name, "tag_ids": ",".join(tag_ids) or None, "skip": skip, "limit": limit}
+        query = {
+            "name_search": name, "tag_ids": ",".join(tag_ids) or None, "parent_id": parent_id,
+            "skip": skip, "limit": limit,
+        }  # fmt: skip
         answer = _OBJECT.validate_json(await self._api.get("/documents", **query))
         documents = [Document.model_validate(item) for item in answer["documents"]]
         summaries = [

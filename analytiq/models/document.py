@@ -89,3 +89,13 @@ class Document(Stored):
     rev: int = 0
     created_at: datetime
     updated_at: datetime
+
+    @property
+    def parent_id(self) -> str | None:
+        """Return the id of the document in which this one was found."""
+        return None if self.part_of is None else self.part_of.parent_id
+
+    @property
+    def path_in_parent(self) -> str | None:
+        """Return the path in that document."""
+        return None if self.part_of is None else self.part_of.path

@@ -62,6 +62,7 @@ async def _query(services: Services, organization: Organization, match: Document
         folder=None if match.folder is None else validated_folder(match.folder, field="matching.folder"),
         source=match.source,
         external_id=match.external_id,
+        parent_id=match.parent_id,
         tag_ids=tuple(match.tag_ids),
         states=tuple(match.state),
         file_types=tuple(match.file_type),

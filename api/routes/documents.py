@@ -14,7 +14,7 @@ from analytiq.ingestion.documents.naming import (
     file_name_of,
     validated_folder,
 )
-from analytiq.models.document import DocumentState
+from analytiq.models.document import Document, DocumentState
 from analytiq.models.file_type import FileType
 from analytiq.retrieval.filters.compilers.documents import compile_filter
 from analytiq.retrieval.filters.tree import EVERYTHING
@@ -159,6 +159,9 @@ async def list_documents(
         Annotated[str, NO_NUL] | None,
         Query(description="The document of this item of `source`", max_length=LONGEST_EXTERNAL_ID),
     ] = None,
+    parent_id: Annotated[
+        SubjectId | None, Query(description="Documents found in this one, without those found in them in turn")
+    ] = None,
     tag_ids: Annotated[
         str | None, Query(description="Comma-separated ids. Documents must have all of these tags")
     ] = None,
@@ -191,6 +194,7 @@ async def list_documents(
         folder=None if folder is None else validated_folder(folder),
         source=source,
         external_id=external_id,
+        parent_id=parent_id,
         tag_ids=tuple(part.strip() for part in (tag_ids or "").split(",") if part.strip()),
         states=tuple(state or ()),
         file_types=tuple(file_type or ()),
@@ -199,11 +203,18 @@ async def list_documents(
         filter=compile_filter(wanted),
     )
     found, total = await services.ingestion.documents.page(organization.id, query, skip=skip, limit=limit)
+    counts = await services.ingestion.documents.part_counts(organization.id, [item.id for item in found])
     if include:
         standing = await services.ingestion.indexing_states.of_documents(organization.id, found)
-        documents = [ListedDocumentResponse.from_model(item.document, item) for item in standing]
+        documents = [
+            ListedDocumentResponse.from_model(item.document, item, part_count=counts.get(item.document.id, 0))
+            for item in standing
+        ]
     else:
-        documents = [ListedDocumentResponse.from_model(item, knowledge_bases=None) for item in found]
+        documents = [
+            ListedDocumentResponse.from_model(item, knowledge_bases=None, part_count=counts.get(item.id, 0))
+            for item in found
+        ]
     return DocumentList(documents=documents, total_count=total, skip=skip)
 
 
@@ -227,12 +238,17 @@ async def retry_documents(
     return DocumentsRetried(retried=retried)
 
 
+async def _detail(services: ServicesOf, document: Document) -> DocumentDetail:
+    states = await services.ingestion.indexing_states.of_document(document)
+    counts = await services.ingestion.documents.part_counts(document.organization_id, [document.id])
+    return DocumentDetail.from_model(document, knowledge_bases=states, part_count=counts.get(document.id, 0))
+
+
 @router.get("/{document_id}", operation_id="get_document")
 async def get_document(services: ServicesOf, organization: CurrentOrganization, document_id: str) -> DocumentDetail:
     """Return a document with its indexing state in each of its knowledge bases."""
     document = await services.ingestion.documents.get(organization.id, document_id)
-    states = await services.ingestion.indexing_states.of_document(document)
-    return DocumentDetail.from_model(document, knowledge_bases=states)
+    return await _detail(services, document)
 
 
 @router.put("/{document_id}", operation_id="update_document")
@@ -258,15 +274,17 @@ async def update_document(
         metadata=body.metadata,
         request_id=request_id,
     )
-    states = await services.ingestion.indexing_states.of_document(document)
-    return DocumentDetail.from_model(document, knowledge_bases=states)
+    return await _detail(services, document)
 
 
 @router.delete("/{document_id}", status_code=204, operation_id="delete_document")
 async def delete_document(
     services: ServicesOf, organization: CurrentOrganization, request_id: RequestId, document_id: str
 ) -> Response:
-    """Delete a document. Searches stop finding it at once; its file, text and vectors are deleted within seconds."""
+    """Delete a document. Searches stop finding it at once.
+
+    Its file, text and vectors, and the documents found in it (`parent_id`), are deleted within seconds.
+    """
     await services.ingestion.documents.delete(organization.id, document_id, request_id=request_id)
     return Response(status_code=204)
 

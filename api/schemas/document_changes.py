@@ -38,6 +38,9 @@ class DocumentMatch(RequestBody):
     )
     source: SourceName | None = Field(None, description=f"Of this source. {SOURCE}")
     external_id: ExternalId | None = Field(None, description="The document of this item of `source`")
+    parent_id: Annotated[
+        Annotated[str, NO_NUL] | None, Field(max_length=64, description="Found in this document: its parts")
+    ] = None
     tag_ids: TagIds = Field(default_factory=list, description="With all of these tags")
     state: list[DocumentState] = Field(default_factory=list[DocumentState], description="In any of these states")
     kb_id: Annotated[

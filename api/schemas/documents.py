@@ -91,6 +91,11 @@ class DocumentResponse(ResponseBody):
     document_name: str = Field(description="The name with the folders of the upload: contracts/2024/acme.pdf")
     origin: str | None = Field(description="The directory of `analytiq ingest`")
     external_identity: ExternalIdentityBody | None = Field(description="The item of another system")
+    parent_id: str | None = Field(description="The document in which this one was found: an archive, mailbox or e-mail")
+    path: str | None = Field(validation_alias="path_in_parent", description="The path in the parent document")
+    part_count: int | None = Field(
+        None, description="Number of documents found in this one; null where it is not counted, as in events"
+    )
     state: str = Field(description="uploaded, extracting, extracted or failed")
     tag_ids: list[str]
     metadata: dict[str, JsonValue]

@@ -119,12 +119,27 @@ def test_row_of_a_workbook_is_found_on_the_page_of_its_sheet(client: httpx.Clien
     assert "7904" in best["content"]
 
 
-def test_attachments_that_are_not_read_are_named_on_the_document(client: httpx.Client) -> None:
+def test_attachments_are_documents_that_name_their_message(client: httpx.Client) -> None:
     content = (DATA / "email/fake-email-attachment.eml").read_bytes()
     document = upload(client, "with attachment.eml", content)
     read = wait_until_read(client, document["document_id"])
     assert read["content_type"] == "message/rfc822"
-    assert any("'fake-attachment.txt'" in warning for warning in read["warnings"])
+    assert read["warnings"] == []
+    assert client.get(f"/documents/{document['document_id']}").json()["part_count"] == 1
+    listed = client.get("/documents", params={"parent_id": document["document_id"]}).json()
+    assert listed["total_count"] == 1
+    part = listed["documents"][0]
+    assert (part["document_name"], part["path"], part["parent_id"], part["part_count"]) == (
+        "with attachment.eml/fake-attachment.txt",
+        "fake-attachment.txt",
+        document["document_id"],
+        0,
+    )
+    wait_until_read(client, part["document_id"])
+    changed = client.post(
+        "/documents/changes", json={"matching": {"parent_id": document["document_id"]}, "metadata": {"year": 2024}}
+    ).json()
+    assert changed["changed_ids"] == [part["document_id"]]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ export const documentKeys = {
   counts: ["documents", "counts"] as const,
   names: (nameSearch: string, limit: number) => ["documents", "names", nameSearch, limit] as const,
   one: (documentId: string) => ["documents", "one", documentId] as const,
+  parts: (documentId: string, ...page: number[]) => ["documents", "parts", documentId, ...page] as const,
   log: (documentId: string, ...page: number[]) => ["documents", "log", documentId, ...page] as const,
   text: (documentId: string, ...page: number[]) => ["documents", "text", documentId, ...page] as const,
   boxes: (documentId: string, sha256: string, start: number, end: number) =>

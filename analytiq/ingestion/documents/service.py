@@ -68,6 +68,10 @@ class Documents:
         """Return a page of documents, and the number of matches."""
         return await self._documents.page(organization_id, query, skip=skip, limit=limit)
 
+    async def part_counts(self, organization_id: str, document_ids: Collection[str]) -> Mapping[str, int]:
+        """Return the number of parts of each of these documents; documents without parts are left out."""
+        return await self._parts.counts(organization_id, document_ids) if document_ids else {}
+
     async def change(
         self,
         organization_id: str,

@@ -1,8 +1,9 @@
 """E-mails (and web pages saved as such), read by the standard library, as one page."""
 
+import mimetypes
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from email import policy
 from email.errors import HeaderParseError
 from email.header import decode_header
@@ -13,12 +14,13 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError
-from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
+from analytiq.ingestion.parsing.base import ParseOptions, PartSink, ReportProgress
 from analytiq.ingestion.parsing.charset import decode_text, unmarked_utf16
 from analytiq.ingestion.parsing.completeness import count_words, lost_words
 from analytiq.ingestion.parsing.email_text import write_plain_text
 from analytiq.ingestion.parsing.html import decode_html, hidden_warnings, write_html
 from analytiq.ingestion.parsing.html_tree import html_tree
+from analytiq.ingestion.parsing.parts import PartCollector
 from analytiq.ingestion.parsing.rtf import write_rtf
 from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.models.text import ParsedDocument, ParsedPage
@@ -28,6 +30,8 @@ MAX_LOST_SHARE = 0.5
 """Share of a plain alternative's words from which on it says something else than the HTML, and is read too."""
 DEEPEST_PART = 30
 NAMED_ATTACHMENTS = 100
+PICTURE_BYTES = 32 * 1024
+"""From this size on, a picture in the text becomes a document: a screenshot or a scan; logos are smaller."""
 MAX_HEADER_CHARACTERS = 10_000
 """Most characters of a header's source. The library decodes encoded words in quadratic time (200,000 took 160 s), and
 likewise the parameters of a content type."""
@@ -49,6 +53,7 @@ class _BoundedHeaders(policy.Compat32):
 
 @dataclass(slots=True)
 class _Findings:
+    parts: PartSink
     attachments: list[str] = field(default_factory=list[str])
     hidden_words: int = 0
 
@@ -60,30 +65,31 @@ class EmailParser:
     extensions = (".eml", ".mht", ".mhtml")
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-        """Read the message; attachments are named, and a warning says that they are not read."""
+        """Read the message, and name its attachments."""
+        parts = PartCollector()
+        document = self.parse_with_parts(path, options, report_progress, parts)
+        return replace(document, warnings=(*document.warnings, *parts.warnings()))
+
+    def parse_with_parts(
+        self, path: Path, options: ParseOptions, report_progress: ReportProgress, parts: PartSink
+    ) -> ParsedDocument:
+        """Read the message, and hand over its attachments."""
         data = path.read_bytes()
         if data.startswith(_WIDE_MARKS) or unmarked_utf16(data):
             data = decode_text(data).text.encode("utf-8")  # some programs export messages as UTF-16
         try:
-            document = read_email(BytesParser(policy=_BoundedHeaders()).parsebytes(data))
+            document = read_email(BytesParser(policy=_BoundedHeaders()).parsebytes(data), parts)
         except (AttributeError, KeyError, IndexError, TypeError, ValueError, LookupError) as error:
             raise CorruptFileError(f"The e-mail is damaged ({error}): export it again.") from error
         report_progress(1, 1)
         return document
 
 
-def read_email(message: Part) -> ParsedDocument:
-    """Read a parsed message as one page; attachments are named, and a warning says that they are not read."""
-    findings = _Findings()
+def read_email(message: Part, parts: PartSink) -> ParsedDocument:
+    """Read a parsed message as one page, which names its attachments, and hand them over."""
+    findings = _Findings(parts)
     page = _message_page(message, findings, depth=0)
-    warnings = (*_warnings(findings.attachments), *hidden_warnings(findings.hidden_words))
-    return ParsedDocument((page,), warnings, _header(message, "Subject"))
-
-
-def _warnings(names: list[str]) -> Iterator[str]:
-    if names:
-        listed = ", ".join(map(repr, names[:10])) + (" and more" if len(names) > 10 else "")
-        yield f"attachments are named but not read: {listed}; upload attachments to be searched as separate documents"
+    return ParsedDocument((page,), tuple(hidden_warnings(findings.hidden_words)), _header(message, "Subject"))
 
 
 def _message_page(message: Part, findings: _Findings, *, depth: int) -> ParsedPage:
@@ -113,11 +119,21 @@ def _body(part: Part, findings: _Findings, *, depth: int) -> ParsedPage:
         return _joined(_chosen(children, pages) if content_type == "multipart/alternative" else pages)
     name = _file_name(part)
     if part.get_content_disposition() == "attachment" or name:
-        is_drawn_in_text = part.get_content_maintype() == "image" and part.get("Content-ID") is not None
-        if not is_drawn_in_text:
-            findings.attachments.append(name or content_type)
+        _attach(part, name, content_type, findings)
         return ParsedPage(1, "")
     return _leaf_page(part, content_type, findings)
+
+
+def _attach(part: Part, name: str, content_type: str, findings: _Findings) -> None:
+    """Hand over an attachment; leave out small pictures in the text, such as the logo of a signature."""
+    payload = part.get_payload(decode=True)
+    content = payload if isinstance(payload, bytes) else b""
+    is_drawn_in_text = part.get_content_maintype() == "image" and part.get("Content-ID") is not None
+    if is_drawn_in_text and len(content) < PICTURE_BYTES:
+        return
+    findings.attachments.append(name or content_type)
+    unnamed = f"attachment{mimetypes.guess_extension(content_type) or ''}"
+    findings.parts.add(name or unnamed, (content,), declared=content_type)
 
 
 def _joined(pages: Iterable[ParsedPage]) -> ParsedPage:

@@ -2,16 +2,17 @@
 
 from base64 import b64encode
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from email.message import Message
 from email.utils import format_datetime
 from pathlib import Path
 
 from analytiq.errors import LimitExceededError
-from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
+from analytiq.ingestion.parsing.base import ParseOptions, PartSink, ReportProgress
 from analytiq.ingestion.parsing.compound_file import CompoundFile, Storage
 from analytiq.ingestion.parsing.email_message import DEEPEST_PART, MAX_HEADER_CHARACTERS, read_email
 from analytiq.ingestion.parsing.outlook_properties import Properties, code_page_name, decompressed_rtf
+from analytiq.ingestion.parsing.parts import PartCollector
 from analytiq.models.text import ParsedDocument
 
 OCTETS = "application/octet-stream"
@@ -32,15 +33,6 @@ _DATA, _LONG_NAME, _SHORT_NAME, _MEDIA_TYPE, _CONTENT_ID = 0x3701, 0x3707, 0x370
 _EMBEDDED = "__substg1.0_3701000d"
 
 
-@dataclass(frozen=True, slots=True)
-class MessageAttachment:
-    """A file attached to a message."""
-
-    name: str
-    media_type: str
-    data: bytes
-
-
 class OutlookMessageParser:
     """Subject, sender, recipients, date, names of attachments, then the text; attached messages in their place."""
 
@@ -48,26 +40,19 @@ class OutlookMessageParser:
     extensions = (".msg", ".oft")
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-        """Read the message; attachments are named, and a warning says that they are not read."""
+        """Read the message, and name its attachments."""
+        parts = PartCollector()
+        document = self.parse_with_parts(path, options, report_progress, parts)
+        return replace(document, warnings=(*document.warnings, *parts.warnings()))
+
+    def parse_with_parts(
+        self, path: Path, options: ParseOptions, report_progress: ReportProgress, parts: PartSink
+    ) -> ParsedDocument:
+        """Read the message, and hand over its attachments."""
         file = CompoundFile(path, noun=_NOUN)
-        document = read_email(_as_email(file, file.root, depth=0))
+        document = read_email(_as_email(file, file.root, depth=0), parts)
         report_progress(1, 1)
         return document
-
-
-def message_attachments(path: Path) -> Iterator[MessageAttachment]:
-    """Yield the files attached to an Outlook message, without attached messages, which are read in their place.
-
-    Raises:
-        CorruptFileError: The file is no compound file.
-        LimitExceededError: The attachments claim to be larger than the file.
-    """
-    file = CompoundFile(path, noun=_NOUN)
-    code_page = _code_page(file, file.root, header_bytes=32)
-    for storage in _numbered(file.root, "__attach_version1.0_#"):
-        if _EMBEDDED not in storage.storages:
-            properties = Properties(file, storage, header_bytes=8, code_page=code_page)
-            yield MessageAttachment(_file_name(properties), _media_type(properties), properties.data(_DATA))
 
 
 def _as_email(file: CompoundFile, storage: Storage, *, depth: int) -> "Message[str, str]":
@@ -148,6 +133,8 @@ def _named_part(attachment: Properties) -> "Message[str, str]":
     part.add_header("Content-Disposition", "attachment", filename=("utf-8", "", _file_name(attachment)))
     if content_id := attachment.text(_CONTENT_ID):
         part["Content-ID"] = content_id[:MAX_HEADER_CHARACTERS]
+    part["Content-Transfer-Encoding"] = "base64"
+    part.set_payload(b64encode(attachment.data(_DATA)).decode("ascii"))
     return part
 
 

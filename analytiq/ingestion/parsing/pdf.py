@@ -19,8 +19,9 @@ import pypdfium2.raw as pdfium_c
 
 from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError
 from analytiq.ingestion.ocr.base import GreyImage
-from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
+from analytiq.ingestion.parsing.base import ParseOptions, PartSink, ReportProgress
 from analytiq.ingestion.parsing.page_images import RENDER_DOTS_PER_INCH, PageImageReader, scale_to_limit
+from analytiq.ingestion.parsing.parts import PartCollector
 from analytiq.ingestion.parsing.pdf_characters import join_hyphenated, mend_ligatures, mostly_unmapped
 from analytiq.ingestion.parsing.pdf_layout.document import DocumentLayout, LaidOutDocument
 from analytiq.ingestion.parsing.pdf_layout.fields import has_fields
@@ -52,7 +53,15 @@ class PdfParser:
     extensions = (".pdf",)
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-        """Read every page; an unreadable page stays empty, with a warning."""
+        """Read every page, and name the attachments."""
+        parts = PartCollector()
+        document = self.parse_with_parts(path, options, report_progress, parts)
+        return replace(document, warnings=(*document.warnings, *parts.warnings()))
+
+    def parse_with_parts(
+        self, path: Path, options: ParseOptions, report_progress: ReportProgress, parts: PartSink
+    ) -> ParsedDocument:
+        """Read every page, and hand over the attachments; an unreadable page stays empty, with a warning."""
         reader = PageImageReader(options)
         with opened(path) as document, closing(reader):
             total = len(document)
@@ -62,6 +71,7 @@ class PdfParser:
                 )
             if total == 0:
                 raise CorruptFileError("The PDF has no pages that can be read: upload an undamaged copy.")
+            _hand_over_attachments(document, parts)
             layout = DocumentLayout(outline_of(document))
             pages: dict[int, ParsedPage] = {}
             raw: dict[int, str] = {}
@@ -94,6 +104,22 @@ class PdfParser:
                 *form_warnings,
             )
             return ParsedDocument(tuple(pages[number] for number in sorted(pages)), warnings)
+
+
+def _hand_over_attachments(document: pdfium.PdfDocument, parts: PartSink) -> None:
+    for index in range(document.count_attachments()):
+        try:
+            attachment = document.get_attachment(index)
+            name = str(attachment.get_name())
+        except (pdfium.PdfiumError, UnicodeError):
+            parts.refuse(f"attachment {index + 1}", "damaged")
+            continue
+        try:
+            content = bytes(attachment.get_data())
+        except (pdfium.PdfiumError, ValueError):
+            parts.refuse(name, "damaged")
+        else:
+            parts.add(name, (content,))
 
 
 def _warnings_of(unreadable: list[int]) -> tuple[str, ...]:

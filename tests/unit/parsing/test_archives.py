@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryFile
 
+import pikepdf
 import pytest
 
 from analytiq.errors import CorruptFileError, LimitExceededError
@@ -20,6 +21,7 @@ from analytiq.ingestion.parsing.base import ContainerParser, ParseOptions
 from analytiq.ingestion.parsing.formats import detect_content_type
 from analytiq.ingestion.parsing.mailbox import MailboxParser
 from analytiq.ingestion.parsing.parts import PartCollector, clean_path
+from analytiq.ingestion.parsing.pdf import PdfParser
 from analytiq.ingestion.parsing.tar_archive import TarArchiveParser
 from analytiq.ingestion.parsing.zip_archive import ZipArchiveParser
 
@@ -284,3 +286,15 @@ def test_office_files_stay_what_they_are_and_an_archive_of_their_folders_is_an_a
 )
 def test_paths_are_cleaned(path: str, clean: str) -> None:
     assert clean_path(path) == clean
+
+
+def test_files_in_a_pdf_are_parts(tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    with pikepdf.new() as pdf:
+        pdf.add_blank_page()
+        pdf.attachments["prices.csv"] = pikepdf.AttachedFileSpec(
+            pdf, b"name,price\nzebra,4000\n", filename="prices.csv"
+        )
+        pdf.save(path)
+    found, _, _ = unpacked(PdfParser(), path)
+    assert found == {"prices.csv": b"name,price\nzebra,4000\n"}

@@ -6,9 +6,10 @@ import pytest
 
 from analytiq.errors import EncryptedFileError, LimitExceededError
 from analytiq.ingestion.parsing.base import ParseOptions
-from analytiq.ingestion.parsing.email_message import MAX_HEADER_CHARACTERS, EmailParser
+from analytiq.ingestion.parsing.email_message import MAX_HEADER_CHARACTERS, PICTURE_BYTES, EmailParser
 from analytiq.ingestion.parsing.formats import detect_content_type
 from analytiq.models.text import ParsedDocument
+from tests.unit.parsing.test_archives import unpacked
 
 Parse = Callable[[bytes], ParsedDocument]
 
@@ -42,7 +43,7 @@ def test_message_begins_with_its_subject_and_who_wrote_to_whom(parse: Parse) -> 
     assert document.warnings == ()
 
 
-def test_attachment_is_named_and_said_not_to_be_read(parse: Parse) -> None:
+def test_attachments_are_named_and_handed_over(parse: Parse, tmp_path: Path) -> None:
     made = message()
     made.add_attachment(b"%PDF-", maintype="application", subtype="pdf", filename="Menü & prices.pdf")
     made.add_attachment("secret words", filename="notes.txt")
@@ -50,7 +51,21 @@ def test_attachment_is_named_and_said_not_to_be_read(parse: Parse) -> None:
     assert "Attachments: Menü & prices.pdf, notes.txt" in document.pages[0].text
     assert "secret words" not in document.pages[0].text
     assert "'Menü & prices.pdf', 'notes.txt'" in document.warnings[0]
-    assert "upload" in document.warnings[0]
+    made.add_attachment(bytes(range(64)), maintype="application", subtype="x-thing", filename="thing.bin")
+    (tmp_path / "mail.eml").write_bytes(made.as_bytes())
+    found, _, warnings = unpacked(EmailParser(), tmp_path / "mail.eml")
+    assert found == {"Menü & prices.pdf": b"%PDF-", "notes.txt": b"secret words\n"}
+    assert warnings == ("1 part was not taken in: 'thing.bin' (files of type application/octet-stream are not read)",)
+
+
+def test_large_picture_in_the_text_is_handed_over_and_a_logo_is_not(tmp_path: Path) -> None:
+    made = message("Hello")
+    for name, size in (("logo.png", PICTURE_BYTES - 100), ("screenshot.png", PICTURE_BYTES)):
+        content = b"\x89PNG\r\n\x1a\n" + bytes(size)
+        made.add_attachment(content, maintype="image", subtype="png", filename=name, cid=f"<{name}>")
+    (tmp_path / "mail.eml").write_bytes(made.as_bytes())
+    found, _, _ = unpacked(EmailParser(), tmp_path / "mail.eml")
+    assert list(found) == ["screenshot.png"]
 
 
 def test_picture_that_the_text_shows_is_no_attachment(parse: Parse) -> None:

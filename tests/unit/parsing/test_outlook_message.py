@@ -7,14 +7,11 @@ import pytest
 from analytiq.errors import CorruptFileError, LimitExceededError
 from analytiq.ingestion.parsing.base import ParseOptions
 from analytiq.ingestion.parsing.formats import detect_content_type
-from analytiq.ingestion.parsing.outlook_message import (
-    MessageAttachment,
-    OutlookMessageParser,
-    message_attachments,
-)
+from analytiq.ingestion.parsing.outlook_message import OutlookMessageParser
 from analytiq.ingestion.parsing.outlook_properties import decompressed_rtf
 from analytiq.models.text import ParsedDocument
 from tests.unit.parsing.compound_documents import compound, outlook_message
+from tests.unit.parsing.test_archives import unpacked
 
 SUBJECT, PLAIN, HTML, RTF, CODE_PAGE = 0x0037, 0x1000, 0x1013, 0x1009, 0x3FDE
 SENDER, SENDER_SMTP, SENT_AT = 0x0C1A, 0x5D01, 0x0039
@@ -86,13 +83,9 @@ def test_attachments_are_named_and_attached_messages_read(parse: Parse, tmp_path
     document = parse(data)
     assert document.pages[0].text.startswith("# Outer\n\nAttachments: Menü.pdf\n\nSee below.")
     assert document.pages[0].text.endswith("## Inner\n\nThe price is 12 EUR.")
-    assert document.warnings == (
-        "attachments are named but not read: 'Menü.pdf'; upload attachments to be searched as separate documents",
-    )
-    assert list(message_attachments(tmp_path / "mail.msg")) == [
-        MessageAttachment("Menü.pdf", "application/pdf", b"%PDF-1.7"),
-        MessageAttachment("logo.png", "image/png", b"\x89PNG"),
-    ]
+    found, _, warnings = unpacked(OutlookMessageParser(), tmp_path / "mail.msg")
+    assert found == {"Menü.pdf": b"%PDF-1.7"}
+    assert warnings == ()
 
 
 def test_message_with_a_workbook_attached_is_a_message(parse: Parse) -> None:
@@ -114,7 +107,7 @@ def test_streams_over_the_same_sectors_are_refused(tmp_path: Path) -> None:
         struct.pack_into("<Q", data, start + 120, 400_000)
     path.write_bytes(data)
     with pytest.raises(LimitExceededError, match="larger than the file"):
-        list(message_attachments(path))
+        unpacked(OutlookMessageParser(), path)
 
 
 def test_chain_that_loops_ends(parse: Parse) -> None:

@@ -20,6 +20,7 @@ import { formatBytes, formatCount } from "@/lib/format";
 
 import { changeMetadata, changeTag } from "../actions";
 import type { MetadataChanges } from "../bulk-changes";
+import { ParentLink, Parts } from "./parts";
 
 const MetadataDialog = dynamic(() => import("../metadata-dialog").then((module) => module.MetadataDialog), { ssr: false });
 
@@ -87,6 +88,12 @@ export function DetailsTab({ document }: { document: DocumentDetail }) {
             <Line term="Changed">
               <Time at={document.updated_at} />
             </Line>
+            {document.parent_id && (
+              <Line term="Found in">
+                <ParentLink parentId={document.parent_id} />
+              </Line>
+            )}
+            {document.path && <Line term="Path in it">{document.path}</Line>}
             {document.external_identity && (
               <Line term="Source">
                 {document.external_identity.source}: {document.external_identity.external_id}
@@ -102,6 +109,7 @@ export function DetailsTab({ document }: { document: DocumentDetail }) {
           </dl>
           <Metadata document={document} />
         </section>
+        <Parts document={document} />
       </div>
     </ScrollArea>
   );

@@ -1,4 +1,4 @@
-import { queryOptions } from "@tanstack/react-query";
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { answered, api, organizationPath } from "@/api/client";
 import { documentKeys } from "@/api/keys";
@@ -14,6 +14,25 @@ export function documentLogQuery(documentId: string, skip: number, limit: number
           signal,
         }),
       ),
+    refetchInterval: () => pollEvery(5_000),
+  });
+}
+
+/** The documents found in this one, by name. */
+export function partsQuery(documentId: string, skip: number, limit: number) {
+  return queryOptions({
+    queryKey: documentKeys.parts(documentId, skip, limit),
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/documents", {
+          params: {
+            path: organizationPath(),
+            query: { parent_id: documentId, sort: "document_name", include: ["knowledge_bases"], skip, limit },
+          },
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
     refetchInterval: () => pollEvery(5_000),
   });
 }

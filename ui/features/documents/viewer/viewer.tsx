@@ -18,6 +18,7 @@ import { Tabs } from "@/components/tabs";
 import { Button } from "@/components/ui/button";
 import { readPassage } from "@/components/viewer/passage";
 import { documentState } from "@/lib/document-state";
+import { plural } from "@/lib/format";
 import { useWayBack } from "@/state/list-place";
 import { pollEvery } from "@/state/live";
 import { useShortcuts } from "@/state/shortcuts";
@@ -27,6 +28,7 @@ import { extractionProgressQuery, isExtracting, LIVE_MILLISECONDS } from "../que
 import { ChunksTab } from "./chunks-tab";
 import { DetailsTab } from "./details-tab";
 import { HistoryTab } from "./history-tab";
+import { partsQuery } from "./queries";
 import { Reading } from "./reading";
 
 const TABS = ["page", "chunks", "details", "history"] as const;
@@ -114,6 +116,8 @@ function Head({ document }: { document: DocumentDetail }) {
   const [isDeleting, setDeleting] = useState(false);
   const { data: progress } = useQuery({ ...extractionProgressQuery(), enabled: isExtracting(document) });
   const state = documentState(document, progress?.get(document.document_id));
+  const { data: parts } = useQuery({ ...partsQuery(document.document_id, 0, 1), enabled: isDeleting });
+  const partCount = parts?.total_count ?? 0;
   const attempt = async (what: string, act: () => Promise<unknown>) => {
     try {
       await act();
@@ -130,7 +134,7 @@ function Head({ document }: { document: DocumentDetail }) {
     }
   };
   const remove = async () => {
-    if (await attempt("The knowledge base was not deleted", () => deleteDocument(document.document_id))) {
+    if (await attempt("The document was not deleted", () => deleteDocument(document.document_id))) {
       toast(`${document.document_name} deleted`);
       parent.onFollow();
       router.replace(parent.href);
@@ -166,6 +170,7 @@ function Head({ document }: { document: DocumentDetail }) {
         {document.knowledge_bases.length > 0
           ? `It is removed from ${document.knowledge_bases.map((base) => base.name).join(", ")} at once.`
           : "Not in a knowledge base."}{" "}
+        {partCount > 0 && `${plural(partCount, "document")} found in it will be deleted too. `}
         This cannot be undone.
       </ConfirmDialog>
     </PageHead>
