@@ -7,7 +7,9 @@ from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
 from analytiq.ingestion.parsing.charset import decode_text
 from analytiq.ingestion.parsing.html_article import navigation_of
 from analytiq.ingestion.parsing.html_blocks import HtmlBlocks
+from analytiq.ingestion.parsing.html_silent import hidden_words_of
 from analytiq.ingestion.parsing.html_tree import Element, html_tree
+from analytiq.ingestion.parsing.html_words import append_lost_html
 from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.models.blocks import BlockKind
 from analytiq.models.text import ParsedDocument, ParsedPage
@@ -43,24 +45,35 @@ def html_document(html: str) -> ParsedDocument:
     """Return a web page, its title as a heading where the page shows no main heading."""
     root = html_tree(html)
     title = page_title(root)
-    page, hidden = _article_page(root, title="")
+    left_out = navigation_of(root)
+    page, hidden = _article_page(root, left_out, title="")
     if title and page.text and title not in page.text and not has_main_heading(root):
-        page, hidden = _article_page(root, title=title)
-    return ParsedDocument((page,), hidden_warnings(hidden), title)
+        page, hidden = _article_page(root, left_out, title=title)
+    warnings = (*hidden_warnings(hidden), *_navigation_warnings(root, left_out))
+    return ParsedDocument((page,), warnings, title)
 
 
-def _article_page(root: Element, *, title: str) -> tuple[ParsedPage, int]:
+def _article_page(root: Element, left_out: frozenset[int], *, title: str) -> tuple[ParsedPage, int]:
     builder = TextBuilder()
     if title:
         builder.heading(title, 1)
-    hidden = write_html(builder, root, left_out=navigation_of(root))
+    hidden = write_html(builder, root, left_out=left_out)
     return builder.page(1), hidden
 
 
+def _navigation_warnings(root: Element, left_out: frozenset[int]) -> tuple[str, ...]:
+    words = sum(hidden_words_of(element) for element in root.walk() if id(element) in left_out)
+    noun = "word" if words == 1 else "words"
+    return (f"{words} {noun} of menus and other navigation not read",) if words else ()
+
+
 def write_html(builder: TextBuilder, root: Element, *, left_out: frozenset[int] = frozenset()) -> int:
-    """Write the blocks of a tree; return the number of hidden words that were left out."""
-    blocks = HtmlBlocks(builder, root, left_out=left_out)
+    """Write the blocks of a tree, and what they lack; return the number of hidden words that were left out."""
+    page = TextBuilder()
+    blocks = HtmlBlocks(page, root, left_out=left_out)
     blocks.write()
+    append_lost_html(page, root, left_out=left_out)
+    builder.include(page.page(1))
     return blocks.hidden_words
 
 

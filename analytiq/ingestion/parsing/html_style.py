@@ -15,6 +15,8 @@ MAX_RULES = 20_000
 ALMOST_EQUAL = 8
 """Greatest difference of each of red, green and blue (of 255) between words and ground that nobody sees."""
 SMALLEST_POINTS = 2.0
+SMALLEST_BOX = 1.0
+"""Height or width of a box, in pixels, up to which nothing of its words is seen if it cuts them."""
 FAR_AWAY = -900.0
 """Pixels left of the page or above it from which on an element is beyond every screen's edge."""
 
@@ -26,6 +28,9 @@ _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _SIMPLE = re.compile(r"([a-z][a-z0-9]*)?(?:[.#][\w-]+)?", re.IGNORECASE)
 _NUMBER = re.compile(r"(-?[\d.]{1,20})(px|pt|em|rem|%|)", re.IGNORECASE)
 _RGB = re.compile(r"rgba?\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*(?:,\s*([\d.]{1,10})\s*)?\)")
+_CUT_AWAY = re.compile(
+    r"rect\(\s*(?:[01](?:px)?|auto)(?:[\s,]+[01](?:px)?){3}\s*\)|inset\(\s*(?:50|100)%|circle\(\s*0|scale(?:[xy3]d?)?\(\s*0(?:\.0+)?\s*[,)]"
+)
 _HEX = re.compile(r"#?([0-9a-f]{6}|[0-9a-f]{3})")
 _NAMED: dict[str, Color] = {
     "white": _WHITE, "black": (0, 0, 0), "red": (255, 0, 0), "lime": (0, 255, 0), "blue": (0, 0, 255),
@@ -39,6 +44,13 @@ _READ = frozenset(
         "opacity",
         "font-size",
         "text-indent",
+        "clip",
+        "clip-path",
+        "height",
+        "width",
+        "max-height",
+        "overflow",
+        "transform",
         "position",
         "left",
         "top",
@@ -114,9 +126,21 @@ def is_hidden(element: Element, declared: Declarations) -> bool:
         return True
     if (indent := _number(declared.get("text-indent", ""), "px")) is not None and indent < FAR_AWAY:
         return True
+    if _is_cut_away(declared):
+        return True
     is_placed = declared.get("position") in {"absolute", "fixed"}
     edges = (_number(declared.get(side, ""), "px") for side in ("left", "top"))
     return is_placed and any(edge is not None and edge < FAR_AWAY for edge in edges)
+
+
+def _is_cut_away(declared: Declarations) -> bool:
+    """Return True if a clip, an empty box or a scale of 0 leaves nothing to see."""
+    if _CUT_AWAY.search(f"{declared.get('clip', '')} {declared.get('clip-path', '')} {declared.get('transform', '')}"):
+        return True
+    edges = (_number(declared.get(side, ""), "px") for side in ("height", "width", "max-height"))
+    return declared.get("overflow", "") in {"hidden", "clip"} and any(
+        edge is not None and edge <= SMALLEST_BOX for edge in edges
+    )
 
 
 def next_look(look: Look, element: Element, declared: Declarations) -> Look:
@@ -129,8 +153,15 @@ def next_look(look: Look, element: Element, declared: Declarations) -> Look:
     ground = _ground(declared, ground)
     color = _color(own_color) if own_color else look.color
     visibility = declared.get("visibility")
+    if own_color and _is_transparent(own_color):
+        visibility = "hidden"
     is_invisible = visibility in {"hidden", "collapse"} if visibility else look.is_invisible
     return replace(look, color=color, ground=ground, is_invisible=is_invisible)
+
+
+def _is_transparent(color: str) -> bool:
+    found = _RGB.fullmatch(color)
+    return color == "transparent" or (found is not None and found[4] is not None and _float(found[4]) == 0)
 
 
 def blends(look: Look) -> bool:

@@ -1,5 +1,6 @@
 """Jupyter notebooks: texts unchanged, code and its printed output as code."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
@@ -16,6 +17,8 @@ from analytiq.models.text import ParsedDocument
 
 MAX_OUTPUT_CHARACTERS = 20_000
 """Most output characters of one cell: hours of a training run's output say nothing about the notebook."""
+
+_PRINTED_FORMS = ("text/plain", "text/markdown", "text/latex", "application/json")
 
 
 class NotebookParser:
@@ -41,7 +44,22 @@ class NotebookParser:
         hidden = sum(_write_cell(builder, cell, language) for cell in cells)
         page = builder.page(1)
         report_progress(1, 1)
-        return ParsedDocument((page,), hidden_warnings(hidden), first_heading(page))
+        warnings = (*hidden_warnings(hidden), *_cut_warnings(cells))
+        return ParsedDocument((page,), warnings, first_heading(page))
+
+
+def _cut_warnings(cells: list[dict[str, object]]) -> Iterator[str]:
+    """Yield a warning about outputs that are longer than what is read of them."""
+    lengths = (
+        sum(len(_html_of(output)) or len(_printed(output)) for output in _mappings(cell.get("outputs")))
+        for cell in cells
+    )
+    cut = [length - MAX_OUTPUT_CHARACTERS for length in lengths if length > MAX_OUTPUT_CHARACTERS]
+    if cut:
+        yield (
+            f"{sum(cut)} characters of the outputs of {len(cut)} cells not read: at most {MAX_OUTPUT_CHARACTERS} "
+            "are read of each cell"
+        )
 
 
 def _write_cell(builder: TextBuilder, cell: dict[str, object], language: str) -> int:
@@ -67,8 +85,8 @@ def _write_outputs(builder: TextBuilder, outputs: list[dict[str, object]]) -> in
     printed: list[str] = []
     left = MAX_OUTPUT_CHARACTERS
     for output in outputs:
-        html = _text(_member(output.get("data"), "text/html"))
-        if "<table" in html[:MAX_OUTPUT_CHARACTERS] and len(html) <= left:
+        html = _html_of(output)
+        if html and len(html) <= left:
             builder.code("\n".join(printed))
             printed.clear()
             hidden += write_html(builder, html_tree(html))
@@ -80,11 +98,19 @@ def _write_outputs(builder: TextBuilder, outputs: list[dict[str, object]]) -> in
     return hidden
 
 
+def _html_of(output: dict[str, object]) -> str:
+    """Return an output's HTML, if it is a table or the only form of the output."""
+    html = _text(_member(output.get("data"), "text/html"))
+    return html if "<table" in html[:MAX_OUTPUT_CHARACTERS] or not _printed(output) else ""
+
+
 def _printed(output: dict[str, object]) -> str:
     """Return the words of an output: its plain form, without pages, pictures or coloured stack traces."""
     if output.get("output_type") in {"error", "pyerr"}:
         return f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}"
-    return _text(output.get("text")) or _text(_member(output.get("data"), "text/plain"))
+    data = output.get("data")
+    forms = (_text(_member(data, form)) for form in _PRINTED_FORMS)
+    return _text(output.get("text")) or next(filter(None, forms), "")
 
 
 def _language(notebook: object) -> str:

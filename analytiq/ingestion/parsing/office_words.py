@@ -20,13 +20,20 @@ _PLACES = frozenset({"dt", "ftr", "hdr", "sldNum", "sldImg"})
 _TRUE = frozenset({"1", "true", "on"})
 
 
-def related_pieces(archive: ZipFile, part: str) -> Iterator[str]:
-    """Yield the paragraphs of a part and of the parts that it needs, each part once."""
+def related_pieces(archive: ZipFile, part: str, root: Element | None = None) -> Iterator[str]:
+    """Yield the paragraphs of a part and of the parts that it needs, each part once.
+
+    Args:
+        archive: the package.
+        part: the name of the part.
+        root: the part without what is hidden; None to read the part itself.
+    """
     waiting, seen = [part], {part}
     while waiting and len(seen) <= _MOST_PARTS:
         current = waiting.pop()
         if current.endswith(".xml"):
-            yield from pieces(parsed_xml(archive.read(current)))
+            given = root if current == part else None
+            yield from pieces(parsed_xml(archive.read(current)) if given is None else given)
         for relation in relations(archive, current):
             if relation.kind not in _ELSEWHERE and relation.part not in seen and relation.part.endswith(".xml"):
                 seen.add(relation.part)

@@ -11,6 +11,7 @@ from analytiq.ingestion.parsing.drawing_text import hidden_texts, paragraphs, sh
 from analytiq.ingestion.parsing.office_words import append_lost, related_pieces
 from analytiq.ingestion.parsing.open_xml import Relation, relations, stated_title
 from analytiq.ingestion.parsing.sheet_text import one_line
+from analytiq.ingestion.parsing.slide_sight import SlideSight
 from analytiq.ingestion.parsing.slide_text import ShapeWriter, placeholder
 from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.ingestion.parsing.titles import telling_title
@@ -31,14 +32,14 @@ class PptxParser:
     extensions = (".pptx", ".pptm", ".ppsx", ".potx")
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-        """Read every slide, including hidden ones, which are numbered with the others."""
+        """Read every slide, including hidden ones, which are numbered with the others and told in a warning."""
         with open_package(path, noun="presentation") as archive:
             parts = list(_slide_parts(archive))
             if len(parts) > options.max_pages:
                 raise LimitExceededError(
                     f"The presentation has {len(parts)} slides; at most {options.max_pages} are read."
                 )
-            slides = _Slides(archive)
+            slides = _Slides(archive, _sight(archive))
             for page_number, part in enumerate(parts, start=1):
                 slides.add(page_number, part)
                 report_progress(page_number, len(parts))
@@ -61,10 +62,20 @@ def _slide_parts(archive: ZipFile) -> Iterator[str]:
         yield part
 
 
+def _sight(archive: ZipFile) -> SlideSight:
+    main = next((relation.part for relation in relations(archive, "") if relation.kind == "officeDocument"), None)
+    size = parsed_xml(archive.read(main or "ppt/presentation.xml")).find("{*}sldSz")
+    edges = ("0", "0") if size is None else (size.get("cx", "0"), size.get("cy", "0"))
+    width, height = (int(edge) if edge.isdecimal() else 0 for edge in edges)
+    return SlideSight(width, height) if width and height else SlideSight()
+
+
 class _Slides:
     """Reads slide after slide."""
 
-    def __init__(self, archive: ZipFile) -> None:
+    def __init__(self, archive: ZipFile, sight: SlideSight) -> None:
+        self._sight = sight
+        self._hidden_slides: list[int] = []
         self.pages: list[ParsedPage] = []
         self._archive = archive
         self._furniture: set[str] = set()
@@ -75,7 +86,11 @@ class _Slides:
         """Read a slide as the next page."""
         builder = TextBuilder()
         related = list(relations(self._archive, part))
-        tree = _shape_tree(visible_root(parsed_xml(self._archive.read(part))))
+        root = visible_root(parsed_xml(self._archive.read(part)))
+        if root.get("show") in {"0", "false"}:
+            self._hidden_slides.append(page_number)
+        self._sight.remove_unseen(self._archive, part, root)
+        tree = _shape_tree(root)
         self._hidden_shapes += sum(1 for _ in hidden_texts(tree))
         found = [shape for shape in shapes(tree) if placeholder(shape) not in _UNREAD]
         titles = [shape for shape in found if placeholder(shape) in _TITLES]
@@ -90,11 +105,19 @@ class _Slides:
         writer.write_unplaced()
         self._write_comments(builder, related)
         self._write_notes(builder, related)
-        self._appended_words += append_lost(builder, related_pieces(self._archive, part))
+        self._appended_words += append_lost(builder, related_pieces(self._archive, part, root))
         self.pages.append(builder.page(page_number, name=title))
 
     def warnings(self) -> Iterator[str]:
         """Yield what was left out because it is hidden."""
+        if self._hidden_slides:
+            listed = ", ".join(map(str, self._hidden_slides[:20])) + (", …" if len(self._hidden_slides) > 20 else "")
+            yield f"hidden slides are read too: {listed}; delete the slides that are not to be searched"
+        if self._sight.hidden_words:
+            yield (
+                f"{self._sight.hidden_words} hidden words are not read: white on white, transparent, too small, or "
+                "beside the slide"
+            )
         if self._hidden_shapes:
             yield f"{self._hidden_shapes} hidden shapes are not read; show what is to be searched"
         if self._appended_words:

@@ -6,6 +6,7 @@ from lxml import etree
 from analytiq.ingestion.parsing.base import ParseOptions
 from analytiq.ingestion.parsing.html import HtmlParser, decode_html, html_document, write_html
 from analytiq.ingestion.parsing.html_tree import html_tree
+from analytiq.ingestion.parsing.html_words import append_lost_html
 from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.models.blocks import BlockKind
 
@@ -208,3 +209,52 @@ def test_utf16_page_is_read(tmp_path: Path) -> None:
 def test_xhtml_with_an_xml_declaration_is_read(tmp_path: Path) -> None:
     html = '<?xml version="1.0" encoding="iso-8859-1"?><html><body><p>Größe</p></body></html>'
     assert "Größe" in read(tmp_path, html.encode("latin-1"))
+
+
+@pytest.mark.parametrize(
+    "style",
+    [
+        "position:absolute;clip:rect(0,0,0,0)",
+        "clip-path:inset(50%)",
+        "height:0;overflow:hidden",
+        "width:1px;overflow:hidden",
+        "max-height:0px;overflow:hidden",
+        "transform:scale(0)",
+        "color:transparent",
+        "color:rgba(0,0,0,0)",
+    ],
+)
+def test_words_that_styles_cut_away_are_left_out_and_counted(style: str) -> None:
+    document = html_document(f"<p>Seen</p><div style='{style}'>injected order</div>")
+    assert document.pages[0].text == "Seen"
+    assert document.warnings == ("2 hidden words not read: readers of the document do not see such text",)
+
+
+@pytest.mark.parametrize(
+    "style", ["height:20px;overflow:hidden", "height:0", "transform:scale(0.5)", "clip-path:inset(5%)"]
+)
+def test_words_that_styles_leave_in_sight_are_read(style: str) -> None:
+    assert text_of(f"<div style='{style}'>seen order</div>") == "seen order"
+
+
+def test_navigation_that_is_left_out_is_counted() -> None:
+    document = html_document(f"<nav><a href=/>Start page</a></nav><h1>Harbour</h1><p>{PARAGRAPH * 3}</p>")
+    assert document.warnings == ("2 words of menus and other navigation not read",)
+
+
+def test_words_that_no_reader_of_blocks_gives_are_added() -> None:
+    builder = TextBuilder()
+    builder.paragraph("Kept words, 5 m²")
+    root = html_tree("<p>Kept words, 5 m<sup>2</sup><p>lost words<p hidden>hidden<nav>menu</nav>")
+    append_lost_html(builder, root, left_out=frozenset(id(one) for one in root.walk() if one.tag == "nav"))
+    assert builder.text == "Kept words, 5 m²\n\nlost words"
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+def test_readers_of_blocks_lose_no_words_of_a_sample(path: Path) -> None:
+    root = html_tree(decode_html(path.read_bytes(), declared=None))
+    builder = TextBuilder()
+    write_html(builder, root)
+    before = builder.text
+    append_lost_html(builder, root)
+    assert builder.text == before

@@ -115,13 +115,15 @@ def test_chart_gives_its_title_and_numbers(path: Path) -> None:
     assert read(path).pages[0].text == "By region\n\nSales | Costs\nEast; Sales: 19.2; Costs: 7\nWest; Sales: 21"
 
 
-def test_hidden_slide_keeps_its_number(path: Path) -> None:
+def test_hidden_slide_is_read_and_told_and_keeps_its_number(path: Path) -> None:
     def hide(slide: Any) -> None:
         titled("Hidden")(slide)
         slide._element.set("show", "0")
 
     write(path, titled("First"), hide, titled("Third"))
-    assert [page.text for page in read(path).pages] == ["# First", "# Hidden", "# Third"]
+    document = read(path)
+    assert [page.text for page in document.pages] == ["# First", "# Hidden", "# Third"]
+    assert document.warnings == ("hidden slides are read too: 2; delete the slides that are not to be searched",)
 
 
 def test_presentation_with_a_password_says_what_to_do(path: Path) -> None:

@@ -118,3 +118,21 @@ def test_notebook_is_told_by_its_name_whatever_its_sender_says(tmp_path: Path) -
     path = tmp_path / "work.ipynb"
     path.write_text("{}", encoding="utf-8")
     assert detect_content_type(path, declared="application/json") == "application/x-ipynb+json"
+
+
+def test_outputs_without_a_plain_form_are_read(notebook: Read) -> None:
+    forms = {"text/html": "<p>shown <b>page</b></p>", "text/markdown": "shown note", "text/latex": "x^2"}
+    outputs = [{"output_type": "display_data", "data": {form: [text]}} for form, text in forms.items()]
+    text = notebook({"cells": [{"cell_type": "code", "source": "x", "outputs": outputs}], "nbformat": 4})
+    assert "shown page" in text
+    assert "shown note" in text
+    assert "x^2" in text
+
+
+def test_cut_output_is_told(tmp_path: Path) -> None:
+    output = {"output_type": "stream", "text": "w " * 20_000}
+    path = tmp_path / "long.ipynb"
+    cell = {"cell_type": "code", "source": "x", "outputs": [output]}
+    path.write_text(json.dumps({"cells": [cell], "nbformat": 4}), encoding="utf-8")
+    (warning,) = NotebookParser().parse(path, ParseOptions(), lambda _done, _total: None).warnings
+    assert warning.startswith("20000 characters of the outputs of 1 cells not read")

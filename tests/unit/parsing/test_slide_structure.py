@@ -7,7 +7,9 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 from pptx import Presentation
 from pptx.chart.data import CategoryChartData
+from pptx.dml.color import RGBColor
 from pptx.enum.chart import XL_CHART_TYPE
+from pptx.util import Inches, Pt
 
 from analytiq.ingestion.parsing.numbering import counted, shown_number
 from analytiq.models.blocks import BlockKind
@@ -206,3 +208,61 @@ def test_chart_with_a_single_series_names_its_values(path: Path) -> None:
 
     write(path, fill)
     assert read(path).pages[0].text == "Sales\nEast; Sales: 19.2\nWest; Sales: 21"
+
+
+def put(slide: Any, text: str, *, top: float = 1, left: float = 1, size: float = 18, color: str = "") -> Any:
+    box = slide.shapes.add_textbox(Inches(left), Inches(top), Inches(3), Inches(0.5))
+    run = box.text_frame.paragraphs[0].add_run()
+    run.text, run.font.size = text, Pt(size)
+    if color:
+        run.font.color.rgb = RGBColor.from_string(color)
+    return box
+
+
+def test_words_that_nobody_sees_are_left_out_and_counted(path: Path) -> None:
+    def fill(slide: Any) -> None:
+        put(slide, "Seen words", top=1)
+        put(slide, "white words", top=2, color="FFFFFF")
+        put(slide, "tiny", top=3, size=1)
+        put(slide, "on the right", left=30)
+        put(slide, "above", top=-9)
+
+    write(path, fill)
+    document = read(path)
+    assert document.pages[0].text == "Seen words"
+    assert document.warnings == (
+        "7 hidden words are not read: white on white, transparent, too small, or beside the slide",
+    )
+
+
+def test_white_words_on_a_dark_ground_are_read(path: Path) -> None:
+    def on_shape(slide: Any) -> None:
+        fill = put(slide, "On a shape", color="FFFFFF").fill
+        fill.solid()
+        fill.fore_color.rgb = RGBColor(0, 0, 90)
+
+    def over_shape(slide: Any) -> None:
+        fill = put(slide, "Below").fill
+        fill.solid()
+        fill.fore_color.rgb = RGBColor(0, 0, 90)
+        put(slide, "Over a shape", color="FFFFFF")
+
+    def on_ground(slide: Any) -> None:
+        slide.background.fill.solid()
+        slide.background.fill.fore_color.rgb = RGBColor(10, 10, 10)
+        put(slide, "On a dark slide", color="FFFFFF")
+
+    write(path, on_shape, over_shape, on_ground)
+    document = read(path)
+    assert [page.text for page in document.pages] == ["On a shape", "Below\n\nOver a shape", "On a dark slide"]
+    assert not document.warnings
+
+
+def test_title_above_the_slide_names_it(path: Path) -> None:
+    def fill(slide: Any) -> None:
+        slide.shapes.title.text = "For screen readers"
+        title = slide.shapes.title
+        title.left, title.top, title.width, title.height = 0, -Inches(2), Inches(5), Inches(1)
+
+    write(path, fill, layout=TITLE_AND_BODY)
+    assert read(path).pages[0].text == "# For screen readers"
