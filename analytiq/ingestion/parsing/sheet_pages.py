@@ -8,8 +8,10 @@ from zipfile import ZipFile
 
 from lxml import etree
 
+from analytiq.ingestion.parsing.cell_sight import CellSight
 from analytiq.ingestion.parsing.cell_values import shown_value
 from analytiq.ingestion.parsing.chart_text import write_chart
+from analytiq.ingestion.parsing.completeness import SourceWords
 from analytiq.ingestion.parsing.diagram_text import write_diagram
 from analytiq.ingestion.parsing.drawing_text import described, shapes, visible_root
 from analytiq.ingestion.parsing.office_words import append_lost, related_pieces
@@ -35,6 +37,8 @@ from analytiq.models.text import ParsedPage
 _CHARTS = frozenset({"chart", "chartEx"})
 _LONGEST_KEY = 80
 _HIDING_FORMAT = ";;;"
+MOST_COMPARED = 1_000_000
+"""Most cells of a sheet whose words are compared with its text: a distinct word takes about 100 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,8 @@ class SheetPages:
         self._budget = CellBudget()
         self._hidden = _Hidden()
         self._rows_out_of_order = self._appended_words = 0
+        self._sight = CellSight()
+        self._words = SourceWords()
 
     def add(self, page_number: int, sheet: WorkSheet | ChartSheet) -> None:
         """Read a sheet as the next page."""
@@ -101,6 +107,9 @@ class SheetPages:
         notes = _Notes(sheet_notes(self._archive, sheet.part))
         rows = self._numbered_rows(sheet, scan, notes)
         builder.table(_lines(rows, scan, sheet_tables(self._archive, sheet.part), self._budget))
+        lost = self._words.lost(builder.texts())
+        builder.paragraph(" ".join(lost.elements()))
+        self._appended_words += lost.total()
         self._write_drawings(builder, sheet.part)
         if notes.texts:
             builder.heading("Notes", 2)
@@ -112,9 +121,11 @@ class SheetPages:
     def _numbered_rows(self, sheet: WorkSheet, scan: SheetScan, notes: "_Notes") -> Iterator[tuple[int, list[str]]]:
         # The declared extent of a sheet may be wrong; without it rows are as long as their cells.
         sheet.reader.reset_dimensions()
+        left = MOST_COMPARED
+        has_looks = scan.has_looks or any(one.kind == "pivotTable" for one in relations(self._archive, sheet.part))
         for number, row in enumerate(sheet.reader.iter_rows(), start=1):
             self._budget.spend(len(row) + 1)
-            cells = [self._shown(cell) if cell.value is not None else "" for cell in row]
+            cells = [self._shown(cell, has_looks=has_looks) if cell.value is not None else "" for cell in row]
             if number in scan.hidden_rows:
                 self._hidden.rows += any(cells)
                 notes.forget(number)
@@ -123,11 +134,16 @@ class SheetPages:
                 if column <= len(cells) and cells[column - 1]:
                     self._hidden.columns.add((sheet.part, column))
             notes.note_row(number, cells)
+            for column, cell in enumerate(cells, start=1):
+                if cell and left > 0 and column not in scan.hidden_columns:
+                    self._words.add(one_line(cell))
+                    left -= 1
             yield number, cells
 
-    def _shown(self, cell: Any) -> str:
+    def _shown(self, cell: Any, *, has_looks: bool) -> str:
         value, number_format = cell.value, cell.number_format
-        if number_format and number_format.strip() == _HIDING_FORMAT:
+        is_hidden = bool(number_format) and number_format.strip() == _HIDING_FORMAT
+        if is_hidden or self._sight.is_unseen(cell, has_looks=has_looks):
             self._hidden.cells += 1
             return ""
         return shown_value(without_escapes(value) if isinstance(value, str) else value, number_format)

@@ -38,6 +38,8 @@ class SheetScan:
     hidden_columns: set[int] = field(default_factory=set[int])
     furniture: list[str] = field(default_factory=list[str])
     rows_out_of_order: int = 0
+    has_looks: bool = False
+    """True if tables or conditions paint cells, beside the cells' own formats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,8 @@ class _Scanner:
             self.scan.rows_out_of_order += self._row <= self._highest
             if attributes.get("hidden") in _TRUE or attributes.get("ht") == "0":
                 self.scan.hidden_rows.add(self._row)
+        elif name in {"conditionalFormatting", "tablePart"}:
+            self.scan.has_looks = True
         elif name == "mergeCell":
             self._merge(attributes.get("ref", ""))
         elif name == "col" and self._column_marks < MAX_COLUMNS:

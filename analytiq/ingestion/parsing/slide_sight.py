@@ -1,4 +1,4 @@
-"""Words of slides that nobody sees: white on a white slide, too small, transparent, or beside the slide."""
+"""Invisible words of slides: white on a white slide, too small, transparent, or beside the slide."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -38,7 +38,7 @@ class SlideSight:
     _layouts: dict[str, list[Element]] = field(default_factory=dict[str, list[Element]])
 
     def remove_unseen(self, archive: ZipFile, part: str, root: Element) -> None:
-        """Remove the words of a slide that nobody sees, and count them."""
+        """Remove the invisible words of a slide, and count them."""
         behind = [root, *self._behind(archive, part)]
         is_white = all(map(_has_white_ground, behind))
         grounds = [area for one in behind for area in _painted(one)] if is_white else []

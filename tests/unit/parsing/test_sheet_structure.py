@@ -10,12 +10,14 @@ import pytest
 from openpyxl import Workbook
 from openpyxl.chart import BarChart, Reference
 from openpyxl.comments import Comment
+from openpyxl.styles import Font, PatternFill
 from openpyxl.utils.datetime import CALENDAR_MAC_1904
 from openpyxl.worksheet.table import Table
 
 from analytiq.errors import LimitExceededError
-from analytiq.ingestion.parsing import sheet_text
+from analytiq.ingestion.parsing import sheet_pages, sheet_text
 from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.table_lines import RowLine
 from analytiq.ingestion.parsing.xlsx import XlsxParser
 from analytiq.models.blocks import BlockKind
 from analytiq.models.text import ParsedDocument, ParsedPage
@@ -295,3 +297,30 @@ def test_rows_out_of_order_are_told(path: Path) -> None:
     written(path, ["a"], ["b"], ["c"])
     rewrite(path, "xl/worksheets/sheet1.xml", lambda xml: xml.replace(b'<row r="3"', b'<row r="1"'))
     assert "1 rows are out of order" in read(path).warnings[0]
+
+
+def test_white_and_tiny_cells_are_left_out_and_counted(path: Path) -> None:
+    def fill(sheet: Any) -> None:
+        sheet["B2"].font = Font(color="FFFFFFFF")
+        sheet["B3"].font = Font(sz=1)
+        sheet["B4"].font, sheet["B4"].fill = Font(color="FFFFFFFF"), PatternFill("solid", fgColor="FF000080")
+
+    document = written(path, ["Name", "Note"], ["Ann", "white"], ["Ben", "tiny"], ["Cy", "on blue"], fill=fill)
+    assert lines(document) == ["Name | Note", "Name: Ann", "Name: Ben", "Name: Cy; Note: on blue"]
+    assert document.warnings == ("2 hidden cells are not read; unhide what is to be searched",)
+
+
+def test_white_header_of_a_painted_table_is_read(path: Path) -> None:
+    def fill(sheet: Any) -> None:
+        sheet["A1"].font = sheet["B1"].font = Font(color="FFFFFFFF")
+        sheet.add_table(Table(displayName="Prices", ref="A1:B3"))
+
+    document = written(path, ["Name", "Fee"], ["Boat", 3], ["Barge", 4], fill=fill)
+    assert "Name: Boat; Fee: 3" in document.pages[0].text
+
+
+def test_words_of_cells_that_the_lines_lack_are_added_and_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sheet_pages, "sheet_lines", lambda rows: [RowLine("kept") for _ in rows])
+    document = written(path, ["kept", "lost"], ["kept", 77])
+    assert document.pages[0].text.endswith("lost 77")
+    assert document.warnings == ("2 words stand in unusual places; they are at the end of their sheets",)
