@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from analytiq.models.blocks import Block, sound_blocks
+from analytiq.models.flaws import Flaw, sound_flaws
 from analytiq.models.parts import FoundPart
 
 
@@ -25,6 +26,7 @@ class ParsedPage:
     Attributes:
         name: of the sheet, slide or chapter, "" if it has none.
         blocks: ranges of `text`, in order.
+        flaws: ranges of `text`, in order, as the quality gate finds them.
     """
 
     page_number: int
@@ -32,6 +34,7 @@ class ParsedPage:
     source: TextSource = TextSource.EMBEDDED
     name: str = ""
     blocks: tuple[Block, ...] = ()
+    flaws: tuple[Flaw, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +65,21 @@ class PageSpan:
 class DocumentText:
     """A document's whole text; `pages` are in order, do not overlap, and are joined by PAGE_SEPARATOR.
 
-    `blocks` are in order and do not overlap; a text extracted by an older release has none.
+    `blocks` and `flaws` are in order and do not overlap; a text extracted by an older release has none.
     """
 
     text: str
     pages: tuple[PageSpan, ...]
     blocks: tuple[Block, ...] = ()
     title: str = ""
+    flaws: tuple[Flaw, ...] = ()
 
     def beginning(self, length: int) -> "DocumentText":
         """Return the first `length` characters with their pages and blocks."""
         pages = tuple(replace(page, end=min(page.end, length)) for page in self.pages if page.start <= length)
         blocks = tuple(block.before(length) for block in self.blocks if block.start < length)
-        return DocumentText(self.text[:length], pages, blocks, self.title)
+        flaws = tuple(replace(flaw, end=min(flaw.end, length)) for flaw in self.flaws if flaw.start < length)
+        return DocumentText(self.text[:length], pages, blocks, self.title, flaws)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +107,7 @@ def join_pages(pages: Sequence[ParsedPage], *, title: str = "") -> DocumentText:
     parts: list[str] = []
     spans: list[PageSpan] = []
     blocks: list[Block] = []
+    flaws: list[Flaw] = []
     position = 0
     for page in pages:
         if parts:
@@ -110,8 +116,9 @@ def join_pages(pages: Sequence[ParsedPage], *, title: str = "") -> DocumentText:
         parts.append(page.text)
         spans.append(PageSpan(page.page_number, position, position + len(page.text), page.source, page.name))
         blocks += (block.moved(position) for block in sound_blocks(page.blocks, len(page.text)))
+        flaws += (flaw.moved(position) for flaw in sound_flaws(page.flaws, len(page.text)))
         position += len(page.text)
-    return DocumentText("".join(parts), tuple(spans), tuple(blocks), title)
+    return DocumentText("".join(parts), tuple(spans), tuple(blocks), title, tuple(flaws))
 
 
 def unstructured(text: str) -> DocumentText:

@@ -1,5 +1,6 @@
 """The job `extract(document)`."""
 
+import asyncio
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,6 +18,8 @@ from analytiq.ingestion.parsing.formats import HEAD_BYTES, hints_of, text_by_nam
 from analytiq.ingestion.parsing.plain_text import parse_utf8
 from analytiq.ingestion.parsing.reading import DocumentReader
 from analytiq.ingestion.parsing.registry import PLAIN_TEXT_PARSER, default_registry
+from analytiq.ingestion.quality.judging import judged
+from analytiq.ingestion.quality.telling import flaw_warnings
 from analytiq.jobs.queue import retry
 from analytiq.jobs.queue.handling import job, when_dead
 from analytiq.jobs.queue.runner import RunningJob
@@ -134,7 +137,7 @@ class Extraction:
             hints = hints_of(document.document_name, declared=document.content_type)
             read = _read_here(path, document, hints)
             if read is not None:
-                return read
+                return await asyncio.to_thread(judged, read[0]), read[1]
             content_type = await self._reader.detect(path, hints, organization_id=document.organization_id)
             parsed = await self._reader.parse(
                 path,
@@ -161,7 +164,7 @@ class Extraction:
 
     async def _serve(self, running: RunningJob, document: Document, parsed: ParsedDocument, content_type: str) -> None:
         text = join_pages(parsed.pages, title=parsed.title)
-        warnings = list(parsed.warnings)
+        warnings = [*parsed.warnings, *flaw_warnings(text)]
         if not text.text.strip():
             warnings.append("no text could be extracted, so there is nothing to search for")
             log.warning("extraction.no_text", document_id=document.id)

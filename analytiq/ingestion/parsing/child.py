@@ -34,6 +34,7 @@ from analytiq.ingestion.parsing.outcome_file import TOO_LONG, write_outcome
 from analytiq.ingestion.parsing.registry import load_parser
 from analytiq.ingestion.parsing.rights import attempts, giving_up, kernel
 from analytiq.ingestion.parsing.sanitize import sanitize_document, sanitize_text
+from analytiq.ingestion.quality.judging import judged
 from analytiq.models.boxes import PageWords
 from analytiq.models.text import ParsedDocument
 
@@ -130,14 +131,14 @@ def _do(task: Task, bound: _Bound) -> Outcome:
 
 
 def _parse(task: ParseTask, bound: _Bound) -> ParsedDocument:
-    """Load the parser, give up rights, read the file, make the text storable."""
+    """Load the parser, give up rights, read the file, make the text storable, judge it."""
     if task.path.stat().st_size == 0:
         raise EmptyDocumentError("The file is empty: upload it again.")
     parser: Parser = load_parser(task.parser)
     bound.give_up_for(task.parser, *_files_of(task))
     report_progress = ProgressReporter(bound.channel)
     if task.options.max_parts is None or not isinstance(parser, ContainerParser):
-        return sanitize_document(parser.parse(task.path, task.options, report_progress))
+        return judged(sanitize_document(parser.parse(task.path, task.options, report_progress)))
     # Not imported with this module, which the server imports before the parsers.
     from analytiq.ingestion.parsing.parts import PartCollector
 
@@ -146,7 +147,7 @@ def _parse(task: ParseTask, bound: _Bound) -> ParsedDocument:
         parts = PartCollector(file, most=task.options.max_parts, installed=installed)
         document = parser.parse_with_parts(task.path, task.options, report_progress, parts)
     warnings = (*document.warnings, *parts.warnings())
-    return sanitize_document(replace(document, warnings=warnings, parts=parts.found))
+    return judged(sanitize_document(replace(document, warnings=warnings, parts=parts.found)))
 
 
 def _files_of(task: ParseTask | PlaceTask) -> list[Path]:

@@ -1,0 +1,1 @@
+"""Quality gate: flaws of extracted text, and the sentences that tell them."""

@@ -1,0 +1,75 @@
+"""The judgement of pages: the flaws of their text."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from analytiq.ingestion.quality.machine_text import MachineRange, machine_ranges
+from analytiq.ingestion.quality.misdecoded import misdecoded
+from analytiq.ingestion.quality.noise import NoiseJudge
+from analytiq.ingestion.quality.stretches import stretches
+from analytiq.ingestion.quality.visual_order import order_signs, reversed_among
+from analytiq.models.flaws import Flaw, FlawKind
+from analytiq.models.text import ParsedDocument, ParsedPage, TextSource
+
+
+def judged(document: ParsedDocument) -> ParsedDocument:
+    """Return the document with the flaws of its pages."""
+    return replace(document, pages=tuple(replace(page, flaws=flaws_of(page)) for page in document.pages))
+
+
+def flaws_of(page: ParsedPage) -> tuple[Flaw, ...]:
+    """Return the flaws of a page, in order and without overlap; ranges of its text."""
+    if not page.text.strip():
+        is_unread = page.source is not TextSource.EMBEDDED
+        return (Flaw(FlawKind.NOT_READ, 0, 0),) if is_unread else page.flaws
+    machine = machine_ranges(page.text)
+    found = [Flaw(FlawKind.MACHINE_TEXT, one.start, one.end, one.reason) for one in machine]
+    parts = [*_outside(stretches(page.text), machine)]
+    found += _joined([*_unreadable(page.text, parts)])
+    return tuple(_apart(sorted(found, key=lambda flaw: (flaw.start, flaw.end))))
+
+
+def _unreadable(text: str, parts: Sequence[tuple[int, int]]) -> Iterator[Flaw]:
+    noise = NoiseJudge()
+    reversed_parts = reversed_among([order_signs(text[start:end]) for start, end in parts])
+    for (start, end), is_reversed in zip(parts, reversed_parts, strict=True):
+        stretch = text[start:end]
+        if (reason := misdecoded(stretch)) is not None:
+            yield Flaw(FlawKind.MISDECODED, start, end, reason)
+        elif is_reversed:
+            yield Flaw(FlawKind.VISUAL_ORDER, start, end)
+        elif (reason := noise.judge(stretch)) is not None:
+            yield Flaw(FlawKind.NOISE, start, end, reason)
+
+
+def _outside(parts: Iterable[tuple[int, int]], machine: Sequence[MachineRange]) -> Iterator[tuple[int, int]]:
+    """Yield the stretches of which less than half is machine text."""
+    first = 0
+    for start, end in parts:
+        while first < len(machine) and machine[first].end <= start:
+            first += 1
+        covered, index = 0, first
+        while index < len(machine) and machine[index].start < end:
+            covered += min(end, machine[index].end) - max(start, machine[index].start)
+            index += 1
+        if 2 * covered < end - start:
+            yield start, end
+
+
+def _joined(flaws: Sequence[Flaw]) -> list[Flaw]:
+    """Join neighbours of one kind."""
+    joined: list[Flaw] = []
+    for flaw in flaws:
+        if joined and joined[-1].kind is flaw.kind and joined[-1].end == flaw.start:
+            joined[-1] = replace(joined[-1], end=flaw.end)
+        else:
+            joined.append(flaw)
+    return joined
+
+
+def _apart(flaws: Sequence[Flaw]) -> Iterator[Flaw]:
+    """Cut each flaw short at the beginning of the next."""
+    for index, flaw in enumerate(flaws):
+        end = min(flaw.end, flaws[index + 1].start) if index + 1 < len(flaws) else flaw.end
+        if end > flaw.start:
+            yield replace(flaw, end=end)
