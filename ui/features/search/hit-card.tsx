@@ -75,7 +75,7 @@ export function HitCard({
             {scores.rerank !== null && <Score name="Reranked" value={scores.rerank} />}
           </dl>
         )}
-        <p className="mt-1 text-base break-words">
+        <p className="mt-1 text-base break-words whitespace-pre-line">
           <Marked text={hit.content} spans={hit.highlights} />
         </p>
       </div>
