@@ -14,6 +14,7 @@
     │   ├── UnsupportedFormatError
     │   ├── ParserUnavailableError   the installation cannot import the parser of this kind of file
     │   ├── EncryptedFileError
+    │   │   └── WrongPasswordError
     │   ├── CorruptFileError
     │   ├── EmptyDocumentError
     │   ├── LimitExceededError       the file needs more than a document may have
@@ -146,6 +147,12 @@ class EncryptedFileError(PermanentError):
     """The file opens only with a password."""
 
     code = "encrypted_file"
+
+
+class WrongPasswordError(EncryptedFileError):
+    """The given password does not open the file."""
+
+    code = "wrong_password"
 
 
 class CorruptFileError(PermanentError):

@@ -46,6 +46,7 @@ _QUESTIONS = (
 """Permission to read includes asking: questions change nothing but conversations."""
 _WRITES = (
     "create_tag", "update_tag", "upload_documents", "update_document", "change_documents", "extract_document",
+    "update_document_password",
     "retry_documents",
     "create_knowledge_base", "update_knowledge_base", "replay_jobs", "replay_job", "cancel_job", "cancel_jobs",
     "create_prompt",

@@ -3,12 +3,13 @@
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, SecretStr, TypeAdapter, ValidationError
 
 from analytiq.composition import Services
 from analytiq.errors import AnalytiqError, FieldError, InvalidInputError, LimitExceededError
 from analytiq.ingestion.documents.metadata import validated_metadata
 from analytiq.ingestion.documents.naming import last_component, validated_name, validated_origin, validated_path
+from analytiq.ingestion.documents.passwords import lacks_password
 from analytiq.ingestion.upload.store import StagedFile
 from analytiq.models.document import ExternalIdentity
 from analytiq.models.organization import Organization
@@ -42,6 +43,7 @@ class Form:
     paths: list[str] = field(default_factory=list[str])
     merge: bool = False
     origin: str | None = None
+    password: SecretStr | None = None
     external_identities: list[ExternalIdentity | None] = field(default_factory=list[ExternalIdentity | None])
 
     def take(self, name: str, value: str) -> None:
@@ -73,10 +75,12 @@ class Form:
                 self.merge = value == "true"
             case "origin":
                 self.origin = validated_origin(value)
+            case "password":
+                self.password = SecretStr(value) if value else None
             case "external_identities":
                 self.external_identities.append(_external_identity(value, len(self.external_identities)))
             case _:
-                known = "files, paths, tag_ids, metadata, on_duplicate, merge, origin and external_identities"
+                known = "files, paths, tag_ids, metadata, on_duplicate, merge, origin, password and external_identities"
                 raise InvalidInputError.of_field(name, f"Unknown field. Allowed: {known}.")
 
     def path_of(self, index: int) -> str | None:
@@ -141,6 +145,7 @@ class _Received:
     metadata: dict[str, JsonValue] | None = None
     path: str | None = None
     external_identity: ExternalIdentity | None = None
+    password: SecretStr | None = None
 
 
 @dataclass(slots=True)
@@ -178,7 +183,7 @@ class UploadSession:
             raise
         for index, item in enumerate(self.received):
             item.tag_ids, item.metadata, item.path = tag_ids, form.metadata, form.path_of(index)
-            item.external_identity = form.external_identity_of(index)
+            item.external_identity, item.password = form.external_identity_of(index), form.password
         return await self._commit(Manner(form.on_duplicate, merges=form.merge, origin=form.origin))
 
     async def receive_json(self, body: bytes) -> UploadAnswer:
@@ -199,6 +204,7 @@ class UploadSession:
                     tag_ids=upload.tag_ids,
                     metadata=upload.metadata,
                     external_identity=None if identity is None else identity.to_model(),
+                    password=upload.password,
                 )
                 await self._stage(item, upload.content_type or OCTET_STREAM, _once(content))
         except BaseException:
@@ -254,6 +260,7 @@ class UploadSession:
         return UploadAnswer(documents=answers, **counts)
 
     async def _commit_one(self, item: _Received, manner: Manner) -> UploadedDocument:
+        passwords = self.services.ingestion.passwords
         if item.staged is not None:
             try:
                 result = await self.services.ingestion.uploads.commit(
@@ -265,13 +272,19 @@ class UploadSession:
                     path=item.path,
                     origin=manner.origin,
                     external_identity=item.external_identity,
+                    password=None if item.password is None else passwords.sealed(item.password),
                     request_id=self.request_id,
                 )
+                document = result.document
+                if result.outcome is UploadOutcome.RETURNED and item.password and lacks_password(document):
+                    document = await passwords.give(
+                        document.organization_id, document.id, item.password, request_id=self.request_id
+                    )
                 return UploadedDocument(
                     file_name=item.file_name,
                     outcome=result.outcome.value,
-                    document_id=result.document.id,
-                    document=DocumentResponse.from_model(result.document),
+                    document_id=document.id,
+                    document=DocumentResponse.from_model(document),
                     error=None,
                 )
             except AnalytiqError as error:

@@ -56,6 +56,9 @@ def ingest(
     external_version: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Version of the item. Nothing is done for a known version.")
     ] = None,
+    password: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Password of the encrypted files among them.")
+    ] = None,
     wait: Annotated[bool, typer.Option(help="Wait until the documents are searchable.")] = True,
     data_dir: DataDir = None,
 ) -> None:
@@ -85,6 +88,7 @@ def ingest(
                     knowledge_base=knowledge_base,
                     on_duplicate=on_duplicate,
                     external_identity=item,
+                    password=password,
                     is_named=name is not None,
                     deletes=delete,
                     waits=wait,

@@ -50,6 +50,8 @@ class Wishes:
     """None: replace documents for files of directories, and create documents for other files."""
     external_identity: ExternalIdentity | None = None
     """The source item of the only file."""
+    password: str | None = field(default=None, repr=False)
+    """Opens the encrypted files."""
     is_named: bool = False
     """See `compare`."""
     deletes: bool = False
@@ -176,6 +178,7 @@ class Ingestion:
                 root=root and root.directory,
                 folder=root and root.folder,
                 origin=root and root.origin,
+                password=self.wishes.password,
                 external_identities=self.wishes.external_identity and [self.wishes.external_identity],
                 on_bytes=on_bytes,
             )

@@ -54,6 +54,7 @@ class DocumentCalls(Connection):
         folder: str | None = None,
         origin: str | None = None,
         external_identities: Sequence[ExternalIdentity | None] | None = None,
+        password: str | None = None,
         on_bytes: OnBytes | None = None,
     ) -> UploadAnswer:
         """Upload files in one call, read from disk while they are sent.
@@ -70,6 +71,7 @@ class DocumentCalls(Connection):
             folder: a name instead of the directory's own.
             origin: the directory's machine and path; `analytiq ingest` deletes only documents that have one.
             external_identities: one for each file: the file becomes the document of that item, or its next version.
+            password: opens the encrypted files among them; it is stored encrypted and never returned.
             on_bytes: called with progress, in this thread.
 
         Raises:
@@ -83,6 +85,8 @@ class DocumentCalls(Connection):
             fields["merge"] = "true"
         if origin is not None:
             fields["origin"] = origin
+        if password is not None:
+            fields["password"] = password
         if external_identities is not None:
             fields["external_identities"] = [
                 "" if item is None else item.model_dump_json(exclude_none=True) for item in external_identities
@@ -231,6 +235,14 @@ class DocumentCalls(Connection):
     def delete_document(self, document_id: str) -> None:
         """Delete it; no search finds it from now on."""
         self._transport.call("DELETE", f"/documents/{segment(document_id)}")
+
+    def update_document_password(self, document_id: str, password: str) -> None:
+        """Give the password of a document's encrypted file; its text is extracted again.
+
+        A wrong password fails the extraction with the code `wrong_password`.
+        """
+        body = {"password": password}
+        self._transport.call("POST", f"/documents/{segment(document_id)}/password", json=body, is_repeatable=True)
 
     def document_text(self, document_id: str, *, skip: int = 0, limit: int = 100) -> DocumentText:
         """Return its extracted text: up to `limit` pages (at most 1000) after the first `skip`."""

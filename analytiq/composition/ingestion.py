@@ -10,6 +10,7 @@ from analytiq.ingestion.documents.indexing_state import IndexingStates
 from analytiq.ingestion.documents.lookup import DocumentLookups
 from analytiq.ingestion.documents.metadata_fields import MetadataFields
 from analytiq.ingestion.documents.part_removal import PartRemoval
+from analytiq.ingestion.documents.passwords import DocumentPasswords
 from analytiq.ingestion.documents.retrying import DocumentRetrying
 from analytiq.ingestion.documents.service import Documents
 from analytiq.ingestion.documents.storage import Storage
@@ -98,6 +99,11 @@ class Ingestion:
         return Uploads(rows, self.metadata_fields, self.storage, max_bytes=self._settings.api.max_upload_bytes)
 
     @cached_property
+    def passwords(self) -> DocumentPasswords:
+        """Passwords of encrypted files."""
+        return DocumentPasswords(self._rows, self._services.inference.vault)
+
+    @cached_property
     def tags(self) -> Tags:
         """Tags."""
         rows = self._rows
@@ -134,7 +140,7 @@ class Ingestion:
     def reader(self) -> DocumentReader:
         """Parsers in child processes, within the process's budget of memory."""
         extraction = self._settings.extraction
-        return DocumentReader(extraction, MemoryBudget(extraction.total_memory_bytes))
+        return DocumentReader(extraction, MemoryBudget(extraction.total_memory_bytes), self._services.inference.vault)
 
     @cached_property
     def extraction(self) -> Extraction:

@@ -93,7 +93,7 @@ class Retrieval:
     def locating(self) -> Locating:
         """Places of passages on a document's pages."""
         rows, reader = self._rows, self._services.ingestion.reader
-        return Locating(rows, reader, self._settings.extraction)
+        return Locating(rows, reader, self._services.inference.vault, self._settings.extraction)
 
     @cached_property
     def _resolve(self) -> Resolve:

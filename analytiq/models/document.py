@@ -86,6 +86,10 @@ class Document(Stored):
     text_hash: str | None = None
     page_count: int | None = None
     character_count: int | None = None
+    password: str | None = Field(default=None, repr=False)
+    """Of the encrypted file, encrypted under the installation's secret key; it has opened the file."""
+    offered_password: str | None = Field(default=None, repr=False)
+    """Likewise, but not tried yet."""
     rev: int = 0
     created_at: datetime
     updated_at: datetime

@@ -26,11 +26,13 @@ from api.schemas.document_changes import ANY_FILE_TYPE
 from api.schemas.documents import (
     EXTERNAL_IDENTITY,
     MERGE,
+    OPENS_FILE,
     ORIGIN,
     SOURCE,
     DocumentCountsResponse,
     DocumentDetail,
     DocumentList,
+    DocumentPassword,
     DocumentResponse,
     DocumentsRetried,
     DocumentsRetry,
@@ -75,6 +77,12 @@ _MULTIPART_SCHEMA: dict[str, Any] = {
         },
         "merge": {"type": "boolean", "default": False, "description": MERGE},
         "origin": {"type": "string", "description": ORIGIN},
+        "password": {
+            "type": "string",
+            "format": "password",
+            "writeOnly": True,
+            "description": f"For the encrypted files of the call. {OPENS_FILE}",
+        },
         "external_identities": {
             "type": "array",
             "items": {"type": "string"},
@@ -295,6 +303,25 @@ async def extract_document(
 ) -> DocumentResponse:
     """Extract the document's text again. Searches find the present text until the new text is indexed."""
     document = await services.ingestion.documents.extract_again(organization.id, document_id, request_id=request_id)
+    return DocumentResponse.from_model(document)
+
+
+@router.post("/{document_id}/password", status_code=202, operation_id="update_document_password")
+async def update_document_password(
+    services: ServicesOf,
+    organization: CurrentOrganization,
+    request_id: RequestId,
+    document_id: str,
+    body: DocumentPassword,
+) -> DocumentResponse:
+    """Give the password of an encrypted file, and extract its text again.
+
+    A wrong password fails the extraction with the code `wrong_password`; a password that opened the file before is
+    kept, and so is the present text.
+    """
+    document = await services.ingestion.passwords.give(
+        organization.id, document_id, body.password, request_id=request_id
+    )
     return DocumentResponse.from_model(document)
 
 

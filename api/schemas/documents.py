@@ -4,11 +4,12 @@ import base64
 import binascii
 from typing import Annotated
 
-from pydantic import AliasPath, ConfigDict, Field, JsonValue, TypeAdapter
+from pydantic import AliasPath, ConfigDict, Field, JsonValue, SecretStr, TypeAdapter
 from pydantic_core import from_json
 
 from analytiq.errors import InvalidInputError
 from analytiq.ingestion.documents.naming import LONGEST_EXTERNAL_ID, LONGEST_SOURCE, LONGEST_VERSION
+from analytiq.ingestion.documents.passwords import LONGEST_PASSWORD
 from analytiq.ingestion.documents.retrying import RetryQuery
 from analytiq.models.document import DocumentState, ExternalIdentity
 from analytiq.models.upload import DuplicatePolicy
@@ -158,6 +159,17 @@ class DocumentCountsResponse(ResponseBody):
         return cls.from_model(counts, **states, total=sum(states.values()))
 
 
+OPENS_FILE = "Opens an encrypted PDF or Office file. Stored encrypted, never returned, deleted with the document"
+
+
+class DocumentPassword(RequestBody):
+    """The password of a document's file."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"password": "an example"}]})
+
+    password: Annotated[SecretStr, Field(min_length=1, max_length=LONGEST_PASSWORD, description=OPENS_FILE)]
+
+
 class DocumentsRetry(RequestBody):
     """Failed documents to retry: those that match all given criteria, or `all` of the organization."""
 
@@ -215,6 +227,9 @@ class DocumentUpload(RequestBody):
     metadata: dict[str, JsonValue] | None = None
     content_type: Annotated[str | None, Field(max_length=200)] = None
     external_identity: ExternalIdentityBody | None = Field(None, description=EXTERNAL_IDENTITY)
+    password: Annotated[SecretStr, Field(min_length=1, max_length=LONGEST_PASSWORD)] | None = Field(
+        None, description=OPENS_FILE
+    )
 
     def decoded(self, field: str) -> bytes:
         """Decode the file's bytes.

@@ -39,6 +39,7 @@ METHODS = {
         "DocumentSurvey.files_named_among", "DocumentSurvey.pointers",
         "ErasureRepository.get", "ErasureRepository.take", "ErasureRepository.open_again",
         "ErasureRepository.watched_since", "ErasureRepository.left_behind",
+        "DocumentRepository.page_with_passwords",
         "IdempotencyRepository.page_of_encrypted",  "KnowledgeBaseRepository.counts_by_store",
         "KnowledgeBaseRepository.set_names_apart",
         "OrganizationRepository.first", "OrganizationRepository.all", "OrganizationRepository.existing",

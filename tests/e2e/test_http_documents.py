@@ -21,7 +21,7 @@ from tests.e2e.driving import (
     wait_until_indexed,
     wait_until_read,
 )
-from tests.e2e.made_files import pdf_of
+from tests.e2e.made_files import encrypted_pdf_of, pdf_of
 
 
 @pytest.fixture(scope="module")
@@ -266,3 +266,23 @@ def test_deleted_document_is_gone_from_every_answer_at_once(client: httpx.Client
     assert again != document_id
     wait_until_indexed(client, again)
     assert [item["document_id"] for item in search(client, kb, "swifts")["results"]] == [again]
+
+
+def test_password_is_given_at_the_upload_or_later_and_never_shown(client: httpx.Client) -> None:
+    content = encrypted_pdf_of(["Terns dive for fish."], "s3cret & more")
+    fields = {"password": "s3cret & more"}
+    files = {"files": (unique("open.pdf"), content)}
+    opened = accepted(client.post("/documents", data=fields, files=files), 201)["documents"][0]["document_id"]
+    assert wait_until_read(client, opened)["state"] == "extracted"
+    document_id = upload(client, unique("sealed.pdf"), content)["document_id"]
+    assert wait_until_read(client, document_id)["error"]["code"] == "encrypted_file"
+    for password, code in (("wrong one", "wrong_password"), ("s3cret & more", None)):
+        answer = client.post(f"/documents/{document_id}/password", json={"password": password})
+        assert accepted(answer, 202)["state"] == "uploaded"
+        error = wait_until_read(client, document_id)["error"]
+        assert (error and error["code"]) == code
+        assert password not in answer.text + client.get(f"/documents/{document_id}").text
+    assert "Terns dive for fish." in client.get(f"/documents/{document_id}/text").text
+    problem = problem_of(client.post(f"/documents/{'f' * 24}/password", json={"password": "x"}), 404)
+    assert "f" * 24 in problem["detail"]
+    problem_of(client.post(f"/documents/{document_id}/password", json={"password": ""}), 400)

@@ -473,6 +473,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/documents/{document_id}/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Update Document Password
+         * @description Give the password of an encrypted file, and extract its text again.
+         *
+         *     A wrong password fails the extraction with the code `wrong_password`; a password that opened the file before is
+         *     kept, and so is the present text.
+         */
+        post: operations["update_document_password"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/documents/{document_id}/status": {
         parameters: {
             query?: never;
@@ -3415,6 +3438,21 @@ export interface components {
             metadata_filter?: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
+        };
+        /**
+         * DocumentPassword
+         * @description The password of a document's file.
+         * @example {
+         *       "password": "an example"
+         *     }
+         */
+        DocumentPassword: {
+            /**
+             * Password
+             * Format: password
+             * @description Opens an encrypted PDF or Office file. Stored encrypted, never returned, deleted with the document
+             */
+            password: string;
         };
         /**
          * DocumentProgressQuery
@@ -7715,6 +7753,12 @@ export interface components {
              * @default null
              */
             external_identity: components["schemas"]["ExternalIdentityBody"] | null;
+            /**
+             * Password
+             * @description Opens an encrypted PDF or Office file. Stored encrypted, never returned, deleted with the document
+             * @default null
+             */
+            password: string | null;
         };
         /**
          * DuplicatePolicy
@@ -9538,6 +9582,11 @@ export interface operations {
                     merge?: boolean;
                     /** @description The source directory of the files, with its machine: stored with documents without an origin */
                     origin?: string;
+                    /**
+                     * Format: password
+                     * @description For the encrypted files of the call. Opens an encrypted PDF or Office file. Stored encrypted, never returned, deleted with the document
+                     */
+                    password?: string;
                     /** @description The item of another system: the file becomes its document, or that document's next version. A JSON object for each file, in their order; empty for a file without. Send them before the files */
                     external_identities?: string[];
                 };
@@ -9980,6 +10029,79 @@ export interface operations {
             cookie?: never;
         };
         requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentResponse"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    update_document_password: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                document_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DocumentPassword"];
+            };
+        };
         responses: {
             /** @description Successful Response */
             202: {

@@ -10,6 +10,7 @@ import structlog
 
 from analytiq.errors import AccessDeniedError
 from analytiq.inference.credentials.encryption import Vault
+from analytiq.storage.repositories.documents import DocumentRepository
 from analytiq.storage.repositories.idempotency import IdempotencyRepository
 from analytiq.storage.repositories.providers import ProviderRepository
 
@@ -33,16 +34,23 @@ class RotationReport:
 
 
 class Rotation:
-    """A walk over all encrypted rows: the providers' keys, and the responses stored for repeated requests."""
+    """A walk over all encrypted rows: providers' keys, responses of repeated requests, passwords of documents."""
 
-    def __init__(self, providers: ProviderRepository, answers: IdempotencyRepository, vault: Vault) -> None:
+    def __init__(
+        self,
+        providers: ProviderRepository,
+        answers: IdempotencyRepository,
+        documents: DocumentRepository,
+        vault: Vault,
+    ) -> None:
         self._providers = providers
         self._answers = answers
+        self._documents = documents
         self._vault = vault
 
     async def run(self) -> RotationReport:
         """Re-encrypt the rows under older keys; leave unreadable rows unchanged."""
-        report = await self._renew_providers() + await self._renew_answers()
+        report = await self._renew_providers() + await self._renew_answers() + await self._renew_passwords()
         log.info("credentials.rotated", renewed=report.renewed, current=report.current, unreadable=report.unreadable)
         return report
 
@@ -66,6 +74,21 @@ class Rotation:
                     await self._answers.replace_body(answer, body.encode())
                 report += outcome
             after = answers[-1].id
+        return report
+
+    async def _renew_passwords(self) -> RotationReport:
+        report, after = RotationReport(), None
+        while documents := await self._documents.page_with_passwords(after, BATCH):
+            for document in documents:
+                passwords = {"password": document.password, "offered_password": document.offered_password}
+                for field, old in passwords.items():
+                    if old is None:
+                        continue
+                    outcome, token = self._renewed(old)
+                    if token is not None:
+                        await self._documents.replace_password(document, field=field, old=old, new=token)
+                    report += outcome
+            after = documents[-1].id
         return report
 
     def _renewed(self, token: str) -> tuple[RotationReport, str | None]:

@@ -9,7 +9,7 @@ from typing import BinaryIO, Protocol
 
 import structlog
 
-from analytiq.errors import EmptyDocumentError, PermanentError
+from analytiq.errors import EmptyDocumentError, PermanentError, WrongPasswordError
 from analytiq.ingestion.documents.naming import file_name_of
 from analytiq.ingestion.documents.requests import clean_request
 from analytiq.ingestion.membership import document_changed
@@ -118,6 +118,8 @@ class Extraction:
             await self._documents.mark_failed(
                 document.organization_id, document.id, document.file_id, failure, session=session
             )
+            if failure.code == WrongPasswordError.code:
+                await self._settle_password(session, document, is_right=False)
             await self._jobs.finish(running.job, session=session)
 
         with running.finishing():
@@ -151,11 +153,18 @@ class Extraction:
                     word_comments=self._settings.word_comments,
                     file_name=file_name_of(document.document_name),
                     max_parts=MOST_PARTS if _depth(document) < DEEPEST_PARTS else 0,
+                    password=self._reader.password_of(document),
                 ),
                 parts_file=parts_file,
                 on_progress=lambda done, total: running.report_soon(done, total, "pages"),
             )
             return parsed, content_type
+
+    async def _settle_password(self, session: Session, document: Document, *, is_right: bool) -> None:
+        if document.offered_password is not None:
+            await self._documents.settle_password(
+                session, document.organization_id, document.id, offered=document.offered_password, is_right=is_right
+            )
 
     async def _ocr_languages(self, organization_id: str) -> tuple[str, ...]:
         organization = await self._organizations.get(organization_id)
@@ -205,6 +214,7 @@ class Extraction:
             if before is None:
                 return False  # deleted, or replaced by another file, whose own job is enqueued
             await self._texts.serve(session, text_id, instead_of=before.text_id)
+            await self._settle_password(session, document, is_right=True)
             await self._jobs.finish(running.job, session=session)
             requests = [document_changed(document.organization_id, document.id)]
             if before.text_id is not None:

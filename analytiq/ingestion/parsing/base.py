@@ -1,7 +1,7 @@
 """The port that every parser implements."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
@@ -42,6 +42,8 @@ class ParseOptions:
     """Most parts to unpack; 0: the document lies too deep in others. None: parts are named only."""
     installed_parsers: tuple[ParserEntry, ...] = ()
     """Parsers of other packages, which read parts too."""
+    password: str | None = field(default=None, repr=False)
+    """Opens an encrypted file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from typing import NoReturn
 import orjson
 
 from analytiq.errors import EmptyDocumentError, ParserUnavailableError
+from analytiq.ingestion.parsing import decryption
 from analytiq.ingestion.parsing.base import ContainerParser, Parser
 from analytiq.ingestion.parsing.isolation import Examination, Isolation, readable_paths
 from analytiq.ingestion.parsing.limits import apply_limits
@@ -31,7 +32,7 @@ from analytiq.ingestion.parsing.messages import (
     failure_of,
 )
 from analytiq.ingestion.parsing.outcome_file import TOO_LONG, write_outcome
-from analytiq.ingestion.parsing.registry import load_parser
+from analytiq.ingestion.parsing.registry import BUILT_IN_PARSERS, ParserRegistry, load_parser
 from analytiq.ingestion.parsing.rights import attempts, giving_up, kernel
 from analytiq.ingestion.parsing.sanitize import sanitize_document, sanitize_text
 from analytiq.ingestion.quality.judging import judged
@@ -42,6 +43,8 @@ PROGRESS_INTERVAL_SECONDS = 0.1
 MAX_DETAIL_CHARACTERS = 2000
 EXIT_WITH_RIGHTS = 70
 """The kernel refused to remove the process's rights, so the document was not read."""
+
+BUILT_IN = ParserRegistry(BUILT_IN_PARSERS)
 
 OWN_CODE = "analytiq."
 """Modules of built-in parsers, which start no threads; those of other packages may."""
@@ -86,6 +89,8 @@ class _Bound:
     channel: socket.socket
     outcome_descriptor: int
     has_failed: bool = False
+    room_for_copy: int | None = None
+    """The descriptor of a file in memory, for a decrypted copy."""
 
     def give_up(self, *readable: Path, allow_threads: bool = False) -> None:
         """Give up all rights except the channel, the outcome's file, and reading these paths."""
@@ -94,7 +99,11 @@ class _Bound:
         self.has_failed = True
         giving_up.give_up(
             readable=readable,
-            keep_descriptors=[self.channel.fileno(), self.outcome_descriptor],
+            keep_descriptors=[
+                self.channel.fileno(),
+                self.outcome_descriptor,
+                *([] if self.room_for_copy is None else [self.room_for_copy]),
+            ],
             allow_threads=allow_threads,
             support=giving_up.supported(),
         )
@@ -135,19 +144,33 @@ def _parse(task: ParseTask, bound: _Bound) -> ParsedDocument:
     if task.path.stat().st_size == 0:
         raise EmptyDocumentError("The file is empty: upload it again.")
     parser: Parser = load_parser(task.parser)
-    bound.give_up_for(task.parser, *_files_of(task))
+    path = _opened(task, bound)
+    if path != task.path and task.parser.startswith(OWN_CODE):
+        parser = _parser_of_copy(path) or parser
     report_progress = ProgressReporter(bound.channel)
     if task.options.max_parts is None or not isinstance(parser, ContainerParser):
-        return judged(sanitize_document(parser.parse(task.path, task.options, report_progress)))
+        return judged(sanitize_document(parser.parse(path, task.options, report_progress)))
     # Not imported with this module, which the server imports before the parsers.
     from analytiq.ingestion.parsing.parts import PartCollector
 
     with open(bound.outcome_descriptor, "r+b", closefd=False) as file:
         installed = task.options.installed_parsers
         parts = PartCollector(file, most=task.options.max_parts, installed=installed)
-        document = parser.parse_with_parts(task.path, task.options, report_progress, parts)
+        document = parser.parse_with_parts(path, task.options, report_progress, parts)
     warnings = (*document.warnings, *parts.warnings())
     return judged(sanitize_document(replace(document, warnings=warnings, parts=parts.found)))
+
+
+def _opened(task: ParseTask | PlaceTask, bound: _Bound) -> Path:
+    """Give up rights, then return the path of the file, or of its decrypted copy."""
+    bound.room_for_copy = decryption.room_for_copy(task.path, task.options.password)
+    bound.give_up_for(task.parser, *_files_of(task))
+    return decryption.decrypted(task.path, task.options.password, bound.room_for_copy)
+
+
+def _parser_of_copy(path: Path) -> Parser | None:
+    content_type = decryption.content_type_of_copy(path)
+    return None if content_type is None else load_parser(BUILT_IN.entry_for(content_type).reference)
 
 
 def _files_of(task: ParseTask | PlaceTask) -> list[Path]:
@@ -158,9 +181,9 @@ def _place_words(task: PlaceTask, bound: _Bound) -> PageWords:
     # Not imported with this module, which the server imports before the parsers.
     from analytiq.ingestion.parsing.placing import place_words
 
-    bound.give_up_for(task.parser, *_files_of(task))
+    path = _opened(task, bound)
     page = task.page
-    return place_words(task.path, page.content_type, page.page_number, task.options, is_image=page.is_image)
+    return place_words(path, page.content_type, page.page_number, task.options, is_image=page.is_image)
 
 
 def _detect(task: DetectTask, bound: _Bound) -> str:

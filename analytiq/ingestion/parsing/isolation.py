@@ -26,6 +26,8 @@ _SYSTEM_PATHS = (
     Path("/etc/ld.so.cache"),
     Path("/usr/share/zoneinfo"),
     Path("/etc/localtime"),
+    # qpdf wants it even to read an encrypted PDF.
+    Path("/dev/urandom"),
     # pdfium reads them where a document embeds no font.
     Path("/usr/share/fonts"),
     Path("/usr/local/share/fonts"),

@@ -23,6 +23,7 @@ from analytiq.errors import (
     ParserUnavailableError,
     PermanentError,
     UnsupportedFormatError,
+    WrongPasswordError,
 )
 from analytiq.ingestion.parsing.base import ParseOptions, TypeHints
 from analytiq.ingestion.parsing.isolation import Examination, Isolation
@@ -159,6 +160,7 @@ _ERRORS: dict[str, type[PermanentError | InvalidInputError]] = {
         MemoryLimitError,
         ParserUnavailableError,
         UnsupportedFormatError,
+        WrongPasswordError,
     )
 }
 

@@ -17,11 +17,12 @@ import pikepdf
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
-from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError
+from analytiq.errors import CorruptFileError, LimitExceededError
 from analytiq.ingestion.ocr.base import GreyImage
 from analytiq.ingestion.parsing.base import ParseOptions, PartSink, ReportProgress
 from analytiq.ingestion.parsing.page_images import RENDER_DOTS_PER_INCH, PageImageReader, scale_to_limit
 from analytiq.ingestion.parsing.parts import PartCollector
+from analytiq.ingestion.parsing.passwords import needs_password
 from analytiq.ingestion.parsing.pdf_characters import join_hyphenated, mend_ligatures, mostly_unmapped
 from analytiq.ingestion.parsing.pdf_layout.document import DocumentLayout, LaidOutDocument
 from analytiq.ingestion.parsing.pdf_layout.fields import has_fields
@@ -42,8 +43,6 @@ _BLANKS = re.compile(r"\s+")
 
 MAX_OBJECTS_SEARCHED = 5_000
 """Most objects of a page searched for an image; a drawing may have a million."""
-
-ENCRYPTED_DETAIL = "The PDF opens only with a password: remove its password, then upload it again."
 
 
 class PdfParser:
@@ -193,13 +192,14 @@ def opened(path: Path) -> Generator[pdfium.PdfDocument]:
 
 def _open_or_mend(path: Path) -> pdfium.PdfDocument:
     try:
-        document = pdfium.PdfDocument(path)
+        # pdfium's wrapper resolves paths; a decrypted copy has no name to resolve to.
+        document = pdfium.PdfDocument(path if path.resolve().exists() else path.read_bytes())
         if _page_count(document) > 0:
             return document
         document.close()
     except pdfium.PdfiumError as error:
         if error.err_code in {pdfium_c.FPDF_ERR_PASSWORD, pdfium_c.FPDF_ERR_SECURITY}:
-            raise EncryptedFileError(ENCRYPTED_DETAIL) from error
+            raise needs_password("PDF") from error
     return _mended(path)
 
 
@@ -220,7 +220,7 @@ def _mended(path: Path) -> pdfium.PdfDocument:
         _page_count(document)
         return document
     except pikepdf.PasswordError as error:
-        raise EncryptedFileError(ENCRYPTED_DETAIL) from error
+        raise needs_password("PDF") from error
     except (pikepdf.PdfError, pdfium.PdfiumError, ValueError) as error:
         raise CorruptFileError(f"The PDF is damaged beyond repair ({error}): upload an undamaged copy.") from error
 

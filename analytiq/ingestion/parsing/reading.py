@@ -7,6 +7,8 @@ from typing import BinaryIO
 import structlog
 
 from analytiq.errors import CorruptFileError, MemoryLimitError
+from analytiq.inference.credentials.document_passwords import password_of
+from analytiq.inference.credentials.encryption import Vault
 from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress, TypeHints
 from analytiq.ingestion.parsing.budgets import ProcessorBudget, first_grant
 from analytiq.ingestion.parsing.isolation import isolation_of
@@ -16,6 +18,7 @@ from analytiq.ingestion.parsing.messages import PageRequest
 from analytiq.ingestion.parsing.registry import default_registry
 from analytiq.ingestion.parsing.sandbox import DETECTION_LIMITS, detect_in_child, parse_in_child, place_words_in_child
 from analytiq.models.boxes import PageWords
+from analytiq.models.document import Document
 from analytiq.models.text import ParsedDocument
 from analytiq.settings import ExtractionSettings
 
@@ -25,9 +28,10 @@ log = structlog.get_logger(__name__)
 class DocumentReader:
     """The reader of all documents of this process; one instance, since its parsers share the memory."""
 
-    def __init__(self, settings: ExtractionSettings, memory: MemoryBudget) -> None:
+    def __init__(self, settings: ExtractionSettings, memory: MemoryBudget, vault: Vault) -> None:
         self._settings = settings
         self._memory = memory
+        self._vault = vault
         self._isolation = isolation_of(settings)
         self._processor = ProcessorBudget(
             least=min(settings.cpu_seconds_least, settings.cpu_seconds),
@@ -35,6 +39,10 @@ class DocumentReader:
             per_mebibyte_of_pictures=settings.cpu_seconds_per_mebibyte_of_pictures,
             most=settings.cpu_seconds,
         )
+
+    def password_of(self, document: Document) -> str | None:
+        """Return the password to open the document's file with."""
+        return password_of(document, self._vault)
 
     async def detect(self, path: Path, hints: TypeHints, *, organization_id: str) -> str:
         """Return the content type of a file; raise the errors of `detect_in_child`."""
@@ -102,12 +110,13 @@ class DocumentReader:
         page_number: int,
         is_image: bool,
         languages: tuple[str, ...],
+        password: str | None,
         cpu_seconds: int,
         wall_seconds: float,
     ) -> PageWords:
         """Return the words of a page with their positions; raise the errors of `place_words_in_child`."""
         page = PageRequest(content_type, page_number, is_image)
-        options = ParseOptions(max_pages=self._settings.max_pages, ocr_languages=languages)
+        options = ParseOptions(max_pages=self._settings.max_pages, ocr_languages=languages, password=password)
         async with self._memory.grant(self._settings.memory_bytes, organization_id) as granted:
             limits = ParseLimits(
                 memory_bytes=granted,

@@ -1,7 +1,7 @@
 """The placement of a file: a new document, an existing one, or its next version."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import JsonValue
@@ -39,6 +39,8 @@ class Placement:
     content_type: str
     tag_ids: tuple[str, ...] | None
     metadata: dict[str, JsonValue] | None
+    password: str | None = field(repr=False)
+    """Of the encrypted file, encrypted for storage."""
     request_id: str | None
     part_of: PartOf | None = None
     """The place of a part in its container; see `Placing.place_part`."""
@@ -197,6 +199,8 @@ class Placing:
             "state": DocumentState.UPLOADED.value,
             "error": None,
         }
+        if placement.password is not None:
+            of_file["offered_password"] = placement.password
         document = await self._documents.change(session, now.organization_id, now.id, {**changes, **of_file})
         if document is None:
             raise ConflictError("The document to replace was deleted during the upload. Upload the file again.")
@@ -328,6 +332,7 @@ def _new_document(placement: Placement) -> Document:
         state=DocumentState.UPLOADED,
         tag_ids=placement.tag_ids or (),
         metadata=placement.metadata or {},
+        offered_password=placement.password,
         created_at=now,
         updated_at=now,
     )

@@ -125,6 +125,7 @@ class Uploads:
         path: str | None = None,
         origin: str | None = None,
         external_identity: ExternalIdentity | None = None,
+        password: str | None = None,
         request_id: str | None = None,
     ) -> UploadResult:
         """Create a document of the staged bytes, by the policy for duplicates; `tag_ids` are known to exist.
@@ -141,6 +142,7 @@ class Uploads:
             path: the document's name with its folders; the staged name if left out.
             origin: see `Document.origin`.
             external_identity: see `Document.external_identity`.
+            password: opens an encrypted file; encrypted for storage (`DocumentPasswords.sealed`).
             request_id: the call's id, for the log.
 
         Raises:
@@ -169,6 +171,7 @@ class Uploads:
             content_type=staged.content_type,
             tag_ids=None if tag_ids is None else tuple(tag_ids),
             metadata=kept,
+            password=password,
             request_id=request_id,
         )
         existing = await self._placing.already_there(placement, policy)

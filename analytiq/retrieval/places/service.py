@@ -12,6 +12,8 @@ from weakref import WeakValueDictionary
 import structlog
 
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, PermanentError
+from analytiq.inference.credentials.document_passwords import password_of
+from analytiq.inference.credentials.encryption import Vault
 from analytiq.models.blocks import Block
 from analytiq.models.boxes import Box, PageWords
 from analytiq.models.document import Document
@@ -70,6 +72,7 @@ class PageReader(Protocol):
         page_number: int,
         is_image: bool,
         languages: Languages,
+        password: str | None,
         cpu_seconds: int,
         wall_seconds: float,
     ) -> PageWords:
@@ -84,12 +87,13 @@ class PageReader(Protocol):
 class Locating:
     """Service that locates passages on their pages."""
 
-    def __init__(self, rows: Repositories, reader: PageReader, settings: ExtractionSettings) -> None:
+    def __init__(self, rows: Repositories, reader: PageReader, vault: Vault, settings: ExtractionSettings) -> None:
         self._organizations = rows.organizations
         self._documents = rows.documents
         self._texts = rows.texts
         self._files = rows.files
         self._reader = reader
+        self._vault = vault
         self._settings = settings
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._own_turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
@@ -190,6 +194,7 @@ class Locating:
             page_number=span.page_number,
             is_image=span.source is not TextSource.EMBEDDED,
             languages=languages,
+            password=password_of(document, self._vault),
             cpu_seconds=CPU_SECONDS,
             wall_seconds=WALL_SECONDS,
         )

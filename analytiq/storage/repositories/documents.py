@@ -280,6 +280,28 @@ class DocumentRepository:
             session=session,
         )
 
+    async def settle_password(
+        self, session: Session, organization_id: str, document_id: str, *, offered: str, is_right: bool
+    ) -> None:
+        """Keep the offered password that opened the file, or forget a wrong one; one offered meanwhile stays."""
+        kept = {"password": offered} if is_right else {}
+        await self._collection.update_one(
+            {"_id": object_id(document_id), "organization_id": organization_id, "offered_password": offered},
+            {"$set": {**kept, "offered_password": None}},
+            session=session,
+        )
+
+    async def page_with_passwords(self, after: str | None, limit: int) -> list[Document]:
+        """Return the next documents, of any organization, that have a password."""
+        query: Row = {"$or": [{"password": {"$type": "string"}}, {"offered_password": {"$type": "string"}}]}
+        if after is not None:
+            query["_id"] = {"$gt": object_id(after)}
+        return [decode(Document, row) async for row in self._collection.find(query).sort("_id").limit(limit)]
+
+    async def replace_password(self, document: Document, *, field: str, old: str, new: str) -> None:
+        """Replace an encrypted password unless it has changed; `field`: password or offered_password."""
+        await self._collection.update_one({"_id": object_id(document.id), field: old}, {"$set": {field: new}})
+
     async def hold_for_commit(
         self,
         session: Session,

@@ -18,6 +18,7 @@ from analytiq.models.provider import LlmProvider
 from analytiq.settings import MongoSettings, Settings
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.documents import DocumentRepository
 from analytiq.storage.repositories.idempotency import IdempotencyRepository
 from analytiq.storage.repositories.providers import ProviderRepository
 
@@ -68,7 +69,9 @@ async def keep_answer(connection: MongoConnection, vault: Vault, body: str) -> s
 
 
 def rotation_of(connection: MongoConnection, vault: Vault) -> Rotation:
-    return Rotation(ProviderRepository(connection), IdempotencyRepository(connection), vault)
+    return Rotation(
+        ProviderRepository(connection), IdempotencyRepository(connection), DocumentRepository(connection), vault
+    )
 
 
 async def are_readable(connection: MongoConnection, vault: Vault, organizations: list[str]) -> bool:
@@ -121,7 +124,9 @@ async def test_rotation_that_dies_in_the_middle_is_finished_by_the_next(
     await keep_answer(migrated, Vault(old_key), "{}")
     vault = Vault(new_key, [old_key])
     with pytest.raises(KilledError):
-        await Rotation(DyingProviders(migrated, nth), IdempotencyRepository(migrated), vault).run()
+        await Rotation(
+            DyingProviders(migrated, nth), IdempotencyRepository(migrated), DocumentRepository(migrated), vault
+        ).run()
     # Meanwhile everything works for processes that have both.
     assert await are_readable(migrated, vault, organizations)
     report = await rotation_of(migrated, vault).run()

@@ -92,6 +92,7 @@ def test_every_class_of_error_has_a_status_of_its_own_choice() -> None:
         "UnsupportedFormatError": 422,
         "ParserUnavailableError": 422,
         "EncryptedFileError": 422,
+        "WrongPasswordError": 422,
         "CorruptFileError": 422,
         "EmptyDocumentError": 422,
         "LimitExceededError": 413,

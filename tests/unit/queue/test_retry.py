@@ -29,6 +29,7 @@ FINAL = (
     errors.UnsupportedFormatError,
     errors.ParserUnavailableError,
     errors.EncryptedFileError,
+    errors.WrongPasswordError,
     errors.CorruptFileError,
     errors.EmptyDocumentError,
     errors.LimitExceededError,
