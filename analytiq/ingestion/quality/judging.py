@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from analytiq.ingestion.quality.machine_text import MachineRange, machine_ranges
+from analytiq.ingestion.quality.machine_text import machine_ranges
 from analytiq.ingestion.quality.misdecoded import misdecoded
 from analytiq.ingestion.quality.noise import NoiseJudge
 from analytiq.ingestion.quality.stretches import stretches
 from analytiq.ingestion.quality.visual_order import order_signs, reversed_among
+from analytiq.models.blocks import BlockKind
 from analytiq.models.flaws import Flaw, FlawKind
 from analytiq.models.text import ParsedDocument, ParsedPage, TextSource
 
@@ -24,7 +25,10 @@ def flaws_of(page: ParsedPage) -> tuple[Flaw, ...]:
         return (Flaw(FlawKind.NOT_READ, 0, 0),) if is_unread else page.flaws
     machine = machine_ranges(page.text)
     found = [Flaw(FlawKind.MACHINE_TEXT, one.start, one.end, one.reason) for one in machine]
-    parts = [*_outside(stretches(page.text), machine)]
+    # Patterns, escapes and tables of code read as noise, and are what the file means to say.
+    left_out = [(one.start, one.end) for one in machine]
+    left_out += [(block.start, block.end) for block in page.blocks if block.kind is BlockKind.CODE]
+    parts = [*_outside(stretches(page.text), sorted(left_out))]
     found += _joined([*_unreadable(page.text, parts)])
     return tuple(_apart(sorted(found, key=lambda flaw: (flaw.start, flaw.end))))
 
@@ -42,15 +46,15 @@ def _unreadable(text: str, parts: Sequence[tuple[int, int]]) -> Iterator[Flaw]:
             yield Flaw(FlawKind.NOISE, start, end, reason)
 
 
-def _outside(parts: Iterable[tuple[int, int]], machine: Sequence[MachineRange]) -> Iterator[tuple[int, int]]:
-    """Yield the stretches of which less than half is machine text."""
+def _outside(parts: Iterable[tuple[int, int]], left_out: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the stretches of which less than half lies in the ranges to leave out, which are in order."""
     first = 0
     for start, end in parts:
-        while first < len(machine) and machine[first].end <= start:
+        while first < len(left_out) and left_out[first][1] <= start:
             first += 1
         covered, index = 0, first
-        while index < len(machine) and machine[index].start < end:
-            covered += min(end, machine[index].end) - max(start, machine[index].start)
+        while index < len(left_out) and left_out[index][0] < end:
+            covered += min(end, left_out[index][1]) - max(start, left_out[index][0])
             index += 1
         if 2 * covered < end - start:
             yield start, end

@@ -4,6 +4,7 @@ import base64
 import codecs
 import hashlib
 import random
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from analytiq.ingestion.quality.judging import flaws_of, judged
 from analytiq.ingestion.quality.telling import flaw_warnings
+from analytiq.models.blocks import Block, BlockKind
 from analytiq.models.flaws import FlawKind
 from analytiq.models.text import ParsedDocument, ParsedPage, TextSource, join_pages
 
@@ -115,6 +117,13 @@ def test_flaw_is_found(text: str, kind: FlawKind) -> None:
 )
 def test_readable_text_has_no_flaw(text: str) -> None:
     assert _kinds(text) == set()
+
+
+def test_code_is_no_noise() -> None:
+    """Patterns and escapes are what a source file means to say."""
+    page = ParsedPage(1, SOUP)
+    assert {flaw.kind for flaw in flaws_of(page)} == {FlawKind.NOISE}
+    assert flaws_of(replace(page, blocks=(Block(BlockKind.CODE, 0, len(SOUP)),))) == ()
 
 
 def test_flaw_covers_its_paragraph_and_not_its_neighbours() -> None:
