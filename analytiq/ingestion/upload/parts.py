@@ -237,6 +237,7 @@ def _placement(
         metadata=dict(container.metadata),
         request_id=request_id,
         part_of=part_of,
+        password=None,
     )
     return placement, part_of
 
