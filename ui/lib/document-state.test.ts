@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import type { DocumentDetail } from "@/api/queries";
 
-import { documentState, searchableIn } from "./document-state";
+import { documentState, lacksPassword, searchableIn } from "./document-state";
 
 type Base = DocumentDetail["knowledge_bases"][number];
 
@@ -63,6 +63,12 @@ describe("a document's state in words", () => {
       isLive: false,
       canRetry: true,
     });
+  });
+
+  it("asks for a password where it is unknown or wrong, and for nothing else", () => {
+    const failed = (code: string) => document("failed", [], { error: { code, detail: "", at: "" } });
+    expect(["encrypted_file", "wrong_password", "corrupt_file"].map((code) => lacksPassword(failed(code)))).toEqual([true, true, false]);
+    expect(lacksPassword(document("extracting"))).toBe(false);
   });
 
   it("is failed where one knowledge base failed, though others are ready", () => {

@@ -24,6 +24,7 @@ export interface DocumentState {
 
 const FAILURE_LABEL: Record<string, string> = {
   encrypted_file: "Password needed",
+  wrong_password: "Wrong password",
   unsupported_format: "Format not supported",
   corrupt_file: "File is damaged",
   parser_unavailable: "Parser not installed",
@@ -35,6 +36,11 @@ const FAILURE_LABEL: Record<string, string> = {
 /** A short form of why the extraction of a document failed. */
 export function failureLabel(code: string): string {
   return FAILURE_LABEL[code] ?? "Extraction failed";
+}
+
+/** The file is encrypted, and its password is unknown or wrong. */
+export function lacksPassword(document: Document): boolean {
+  return document.state === "failed" && ["encrypted_file", "wrong_password"].includes(document.error?.code ?? "");
 }
 
 function state(tone: Tone, label: string, more: Partial<DocumentState> = {}): DocumentState {

@@ -81,6 +81,15 @@ export function extractAgain(documentId: string) {
   );
 }
 
+export function givePassword(documentId: string, password: string) {
+  return answered(
+    api.POST("/v0/orgs/{organization_id}/documents/{document_id}/password", {
+      params: { path: path(documentId) },
+      body: { password },
+    }),
+  );
+}
+
 /** Run what was given up for the document again: its indexing, in every knowledge base. */
 export function replayJobs(documentId: string) {
   return answered(

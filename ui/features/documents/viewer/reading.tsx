@@ -14,9 +14,11 @@ import { canShowPage, PagePane } from "@/components/viewer/page-pane";
 import { type Passage, partOnPage } from "@/components/viewer/passage";
 import { textPageQuery } from "@/components/viewer/queries";
 import { TextPane } from "@/components/viewer/text-pane";
-import { extractionState } from "@/lib/document-state";
+import { extractionState, lacksPassword } from "@/lib/document-state";
 import { useShortcuts } from "@/state/shortcuts";
 import { NARROW, useMedia } from "@/state/use-media";
+
+import { FilePassword } from "./file-password";
 
 const SplitView = dynamic(() => import("@/components/viewer/split-view"), { ssr: false });
 
@@ -169,10 +171,11 @@ function NotRead({ document }: { document: DocumentDetail }) {
   const state = extractionState(document);
   if (state?.tone === "failed") {
     return (
-      <div className="p-4">
+      <div className="flex flex-col gap-4 p-4">
         <Banner tone="failed">
           <strong className="font-semibold">{state.label}.</strong> {state.reason}
         </Banner>
+        {lacksPassword(document) && <FilePassword document={document} />}
       </div>
     );
   }
