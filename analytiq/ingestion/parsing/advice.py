@@ -5,7 +5,6 @@ _UNPACK = "Unpack it and upload the files in it."
 _TEXT_OF_A_FILM = "Upload its transcript or subtitles as text."
 
 _ADVICE = {
-    "application/vnd.ms-powerpoint": ("PowerPoint presentations of the old format (.ppt)", _SAVE_AS.format(".pptx")),
     "application/vnd.oasis.opendocument.graphics": ("Drawings", _SAVE_AS.format(".pdf")),
     "application/postscript": ("PostScript files", _SAVE_AS.format(".pdf")),
     "application/vnd.apple.pages": ("Pages documents", _SAVE_AS.format(".docx or .pdf")),

@@ -4,6 +4,7 @@ So no parser knows of passwords. The copy is a file without a name, which ends w
 """
 
 import os
+import struct
 from collections.abc import Callable
 from contextlib import suppress
 from io import BytesIO
@@ -65,7 +66,7 @@ def content_type_of_copy(path: Path) -> str | None:
 
 def _office_writer(file: BinaryIO, password: str | None) -> Callable[[BinaryIO], object] | None:
     import msoffcrypto  # 0.2 s, and few files are of its kinds
-    from msoffcrypto.exceptions import DecryptionError, FileFormatError, InvalidKeyError
+    from msoffcrypto.exceptions import DecryptionError, FileFormatError, InvalidKeyError, ParseError
     from msoffcrypto.format import doc97, ppt97, xls97
 
     for module in (doc97, ppt97, xls97):
@@ -75,7 +76,7 @@ def _office_writer(file: BinaryIO, password: str | None) -> Callable[[BinaryIO],
         office = cast("Any", msoffcrypto).OfficeFile(file)
         if not office.is_encrypted():
             return None
-    except (FileFormatError, *_DAMAGES):
+    except (FileFormatError, ParseError, *_DAMAGES):
         return None  # another compound file, or a damaged one: its parser says which
     for tried in (password, _PASSWORD_OF_EXCEL):
         if tried is None:
@@ -88,7 +89,17 @@ def _office_writer(file: BinaryIO, password: str | None) -> Callable[[BinaryIO],
     raise wrong_password("file")
 
 
-_DAMAGES = (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, AssertionError, NotImplementedError)
+_DAMAGES = (
+    struct.error,
+    OSError,
+    ValueError,
+    KeyError,
+    IndexError,
+    TypeError,
+    AttributeError,
+    AssertionError,
+    NotImplementedError,
+)
 """Errors of msoffcrypto and olefile on files that are no sound office files."""
 
 

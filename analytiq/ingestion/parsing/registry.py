@@ -55,6 +55,9 @@ BUILT_IN_PARSERS = (
         (".odt", ".ott", ".ods", ".odp"),
     ),
     ParserEntry("analytiq.ingestion.parsing.doc:DocParser", ("application/msword",), (".doc", ".dot")),
+    ParserEntry(
+        "analytiq.ingestion.parsing.ppt:PptParser", ("application/vnd.ms-powerpoint",), (".ppt", ".pps", ".pot")
+    ),
     ParserEntry("analytiq.ingestion.parsing.xls:XlsParser", ("application/vnd.ms-excel",), (".xls", ".xlt")),
     ParserEntry("analytiq.ingestion.parsing.epub:EpubParser", ("application/epub+zip",), (".epub",)),
     ParserEntry("analytiq.ingestion.parsing.rtf:RtfParser", ("application/rtf",), (".rtf",)),

@@ -31,7 +31,7 @@ def test_unknown_content_type_lists_the_endings_that_are_read() -> None:
 @pytest.mark.parametrize(
     ("content_type", "advice"),
     [
-        ("application/vnd.ms-powerpoint", r"\(\.ppt\) cannot be read\. .*save it as \.pptx"),
+        ("application/vnd.apple.keynote", r"Keynote presentations cannot be read\. .*save it as \.pptx"),
         ("application/vnd.rar", "Unpack it"),
         ("video/mp4", "transcript"),
     ],
