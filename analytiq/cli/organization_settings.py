@@ -1,4 +1,4 @@
-"""`analytiq settings …`: the organization's OCR languages and rate limits."""
+"""`analytiq settings …`: the organization's OCR languages, rate limits and vision model."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ from analytiq.cli.options import DataDir
 from analytiq.client.organization_models import ModelRateLimit, OrganizationSettings, RateLimits
 from analytiq.errors import InvalidInputError
 
-app = typer.Typer(help="Manage the organization's OCR languages and rate limits.", no_args_is_help=True)
+app = typer.Typer(help="Manage the organization's OCR languages, rate limits and vision model.", no_args_is_help=True)
 
 PerMinute = Annotated[int | None, typer.Option(min=0, help="0 restores the server's limit.")]
 
@@ -57,6 +57,27 @@ def rate_limits(
         _print(client.set_rate_limits(wanted))
 
 
+@app.command("vision")
+def vision(
+    *,
+    model: Annotated[
+        str | None, typer.Option(help="A model that reads pictures, of a provider whose key is stored.")
+    ] = None,
+    figures: Annotated[bool | None, typer.Option(help="Describe the figures of documents.")] = None,
+    pages: Annotated[bool | None, typer.Option(help="Read the pages that OCR reads badly.")] = None,
+    off: Annotated[bool, typer.Option("--off", help="Describe and read nothing.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Choose the vision model and its tasks, from the next extraction on; omitted ones stay."""
+    wanted = {"model": model, "describe_figures": figures, "read_pages": pages}
+    changes = {name: value for name, value in wanted.items() if value is not None}
+    if not changes and not off:
+        raise InvalidInputError("Name a change: --model, --figures, --pages or --off.")
+    with api_client(data_dir) as client:
+        chosen = None if off else client.settings().vision.model_copy(update=changes)
+        _print(client.set_vision(chosen))
+
+
 def _print(settings: "OrganizationSettings") -> None:
     own, server = settings.rate_limits, settings.server.rate_limits
     languages = "-" if settings.ocr_languages is None else " ".join(settings.ocr_languages)
@@ -82,6 +103,9 @@ def _print(settings: "OrganizationSettings") -> None:
             ),
         ]
     print_rows(("setting", "organization", "server"), rows)
+    chosen = settings.vision
+    tasks = [name for name, is_on in (("figures", chosen.describe_figures), ("pages", chosen.read_pages)) if is_on]
+    note(f"Vision model: {chosen.model or 'none'}. Reads: {' and '.join(tasks) or 'nothing'}.")
     note(f"Available OCR languages: {' '.join(settings.available_ocr_languages) or 'none installed'}.")
 
 

@@ -42,12 +42,21 @@ class ServerSettings(Answer):
     rate_limits: RateLimits
 
 
+class Vision(Answer):
+    """The vision model and its tasks; `model` None: off."""
+
+    model: str | None = None
+    describe_figures: bool = False
+    read_pages: bool = False
+
+
 class OrganizationSettings(Answer):
     """The organization's own settings; `ocr_languages` None: the server's."""
 
     ocr_languages: list[str] | None
     available_ocr_languages: list[str]
     rate_limits: RateLimits
+    vision: Vision = Vision()
     server: ServerSettings
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from analytiq.client.connection import Connection
-from analytiq.client.organization_models import OrganizationSettings, RateLimits, Storage
+from analytiq.client.organization_models import OrganizationSettings, RateLimits, Storage, Vision
 
 
 class OrganizationSettingCalls(Connection):
-    """OCR languages, rate limits, storage."""
+    """OCR languages, rate limits, the vision model, storage."""
 
     def settings(self) -> OrganizationSettings:
         """Return the organization's settings, the server's, and the available choices."""
@@ -21,6 +21,11 @@ class OrganizationSettingCalls(Connection):
     def set_rate_limits(self, limits: RateLimits | None) -> OrganizationSettings:
         """Set limits per minute below the server's; None: the server's."""
         body = {"rate_limits": None if limits is None else limits.model_dump(mode="json")}
+        return OrganizationSettings.model_validate_json(self._transport.call("PUT", "/settings", json=body))
+
+    def set_vision(self, vision: Vision | None) -> OrganizationSettings:
+        """Set the vision model and its tasks; None: off."""
+        body = {"vision": None if vision is None else vision.model_dump(mode="json")}
         return OrganizationSettings.model_validate_json(self._transport.call("PUT", "/settings", json=body))
 
     def storage(self) -> Storage:

@@ -14,7 +14,8 @@ from analytiq.ingestion.documents.passwords import DocumentPasswords
 from analytiq.ingestion.documents.retrying import DocumentRetrying
 from analytiq.ingestion.documents.service import Documents
 from analytiq.ingestion.documents.storage import Storage
-from analytiq.ingestion.extraction.extract import Extraction
+from analytiq.ingestion.extraction.extract import Extraction, Readers
+from analytiq.ingestion.extraction.picture_reader import PictureReader
 from analytiq.ingestion.indexing.commit import Commit
 from analytiq.ingestion.indexing.staging import Staging
 from analytiq.ingestion.indexing.sweep import Sweep
@@ -146,7 +147,8 @@ class Ingestion:
     def extraction(self) -> Extraction:
         """The stage from a file to its text."""
         rows = self._rows
-        return Extraction(rows, self.reader, self._settings.extraction, self.part_uploads)
+        pictures = PictureReader(self._services.inference.chat_models, rows.picture_readings)
+        return Extraction(rows, Readers(self.reader, pictures), self._settings.extraction, self.part_uploads)
 
     @cached_property
     def life_cycle(self) -> KnowledgeBaseLifeCycle:

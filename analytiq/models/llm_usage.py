@@ -14,6 +14,8 @@ class LlmOperation(StrEnum):
     RERANK = "rerank"
     PROMPT = "prompt"
     CHAT = "chat"
+    VISION = "vision"
+    """Describing figures, reading pages."""
 
 
 class LlmUsage(Stored):

@@ -10,6 +10,7 @@ from analytiq.models.maker import Maker
 from analytiq.models.metadata_field import FieldType
 from analytiq.models.own_limits import OwnRateLimits
 from analytiq.models.stored import Stored
+from analytiq.models.vision import VisionSettings
 
 
 class CacheScope(StrEnum):
@@ -44,6 +45,7 @@ class Organization(Stored):
     ocr_languages: tuple[str, ...] | None = None
     """Tesseract's codes; None for the server's settings."""
     rate_limits: OwnRateLimits = OwnRateLimits()
+    vision: VisionSettings = VisionSettings()
     metadata_fields: dict[str, FieldType] = Field(default_factory=dict[str, FieldType])
     """Metadata keys with a declared type."""
     metadata_fields_revision: int = 0

@@ -8,6 +8,7 @@ from enum import StrEnum
 from analytiq.models.blocks import Block, sound_blocks
 from analytiq.models.flaws import Flaw, sound_flaws
 from analytiq.models.parts import FoundPart
+from analytiq.models.pictures import Figure, Picture
 
 
 class TextSource(StrEnum):
@@ -17,6 +18,8 @@ class TextSource(StrEnum):
     OCR = "ocr"
     NEEDS_OCR = "needs_ocr"
     """The page is an image, and no OCR language data is installed."""
+    VISION = "vision"
+    """Read from the page's image by the organization's vision model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,8 @@ class ParsedPage:
         name: of the sheet, slide or chapter, "" if it has none.
         blocks: ranges of `text`, in order.
         flaws: ranges of `text`, in order, as the quality gate finds them.
+        figures: of the page, if the parser was asked for them.
+        scan: key of the page's picture among the document's, if OCR has read it badly and another reading is wanted.
     """
 
     page_number: int
@@ -35,6 +40,8 @@ class ParsedPage:
     name: str = ""
     blocks: tuple[Block, ...] = ()
     flaws: tuple[Flaw, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    scan: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +49,14 @@ class ParsedDocument:
     """The output of a parser: pages in order, warnings for the document's owner, and the title that the file states.
 
     `parts` are the files in it that become documents of their own; see `analytiq.ingestion.parsing.parts`.
+    `pictures`: those of figures and badly read pages, by key.
     """
 
     pages: tuple[ParsedPage, ...]
     warnings: tuple[str, ...] = ()
     title: str = ""
     parts: tuple[FoundPart, ...] = ()
+    pictures: Mapping[str, Picture] = field(default_factory=dict[str, Picture])
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from analytiq.storage.repositories.ledger import LedgerRepository, SavingsReposi
 from analytiq.storage.repositories.llm_usage import LlmUsageRepository
 from analytiq.storage.repositories.organization_counts import OrganizationCountRepository
 from analytiq.storage.repositories.organizations import AccessTokenRepository, OrganizationRepository
+from analytiq.storage.repositories.picture_readings import PictureReadingRepository
 from analytiq.storage.repositories.prompt_results import PromptResultRepository
 from analytiq.storage.repositories.prompt_runs import PromptRunRepository
 from analytiq.storage.repositories.prompts import PromptRepository
@@ -130,6 +131,7 @@ class Repositories:
     embedding_cache = _lazily(EmbeddingCacheRepository)
     embedding_claims = _lazily(EmbeddingClaimRepository)
     llm_usage = _lazily(LlmUsageRepository)
+    picture_readings = _lazily(PictureReadingRepository)
     providers = _lazily(ProviderRepository)
 
     jobs = _lazily(JobRepository)

@@ -101,6 +101,8 @@ COLLECTIONS: tuple[Collection, ...] = (
     Collection("storage_accounts", _OWN, Taken.WHOLE, ("_id", _OWN)),
     Collection("spu_savings", _OWN, Taken.NEVER),
     Collection("llm_usage", _OWN, Taken.ALWAYS, ("_id", _OWN, "kb_id", "run_id"), keeping=Keeping.BY_CHOICE),
+    # Asked again of the model by the next extraction.
+    Collection("picture_readings", _OWN, Taken.NEVER),
     Collection("prompts", _OWN, Taken.ALWAYS, ("_id", _OWN, "configuration.tag_ids[]", "configuration.kb_id")),
     Collection(
         "prompt_versions",

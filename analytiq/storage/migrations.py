@@ -34,6 +34,7 @@ from analytiq.storage.repositories import (
     ledger,
     llm_usage,
     organizations,
+    picture_readings,
     prompt_results,
     prompt_runs,
     prompts,
@@ -76,7 +77,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
         embedding_cache, ledger, quotas, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
         backup_holds, restores, erasures, leases, reconcile_reports, embedding_claims, prompts, prompt_runs,
         prompt_results, chats, users, sessions, audit_log, storage_accounts,
-        backup_records, tenant_tasks,
+        backup_records, tenant_tasks, picture_readings,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -135,6 +136,7 @@ MIGRATIONS = (
     Migration(23, "last runs of organizations' periodic tasks", _create_indexes),
     Migration(24, "unique external identities of documents", _create_indexes),
     Migration(25, "indexes of the parts of documents", _create_indexes),
+    Migration(26, "readings of pictures by vision models", _create_indexes),
 )
 
 

@@ -5,8 +5,10 @@ from dataclasses import replace
 from fastapi import APIRouter
 
 from analytiq.composition import Services
+from analytiq.errors import InvalidInputError
 from analytiq.models.organization import Organization
 from analytiq.models.own_limits import OwnRateLimits
+from analytiq.models.vision import VisionSettings
 from analytiq.tenancy.organizations.own_settings import SettingsChange
 from api.api_route import ApiRoute
 from api.context import CurrentOrganization, ServicesOf
@@ -19,7 +21,7 @@ router = APIRouter(tags=["organization"], route_class=ApiRoute)
 async def get_organization_settings(
     services: ServicesOf, organization: CurrentOrganization
 ) -> OrganizationSettingsResponse:
-    """Return the organization's OCR languages and rate limits, the server's, and the available languages."""
+    """Return the organization's OCR languages, rate limits and vision model, and the server's values."""
     return await _answer(services, organization)
 
 
@@ -36,6 +38,10 @@ async def update_organization_settings(
         changes = replace(changes, sets_languages=True, ocr_languages=body.ocr_languages)
     if "rate_limits" in body.model_fields_set:
         changes = replace(changes, rate_limits=body.rate_limits.stored() if body.rate_limits else OwnRateLimits())
+    if "vision" in body.model_fields_set:
+        vision = body.vision.stored() if body.vision else VisionSettings()
+        await _require_usable(services, organization, vision)
+        changes = replace(changes, vision=vision)
     return await _answer(services, await services.tenancy.own_settings.change(organization, changes))
 
 
@@ -43,6 +49,17 @@ async def update_organization_settings(
 async def get_storage(services: ServicesOf, organization: CurrentOrganization) -> StorageAnswer:
     """Return the storage quota and its use. Operators set the quota with `analytiq storage set`."""
     return StorageAnswer.from_model(await services.ingestion.storage.account(organization.id))
+
+
+async def _require_usable(services: Services, organization: Organization, vision: VisionSettings) -> None:
+    """Refuse a model that no key of the organization opens."""
+    if vision.model is None:
+        return
+    try:
+        await services.inference.chat_models.choose(organization, vision.model, own_key=True)
+    except InvalidInputError as error:
+        reason = error.errors[0].reason if error.errors else error.detail
+        raise InvalidInputError.of_field("vision.model", reason, code=error.code) from None
 
 
 async def _answer(services: Services, organization: Organization) -> OrganizationSettingsResponse:

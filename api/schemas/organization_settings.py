@@ -6,6 +6,7 @@ from pydantic import AliasPath, ConfigDict, Field, StringConstraints
 
 from analytiq.models.organization import Organization
 from analytiq.models.own_limits import OwnModelLimit, OwnRateLimits
+from analytiq.models.vision import VisionSettings
 from analytiq.settings import RateLimitSettings
 from analytiq.tenancy.organizations.own_settings import MOST_MODELS, MOST_OCR_LANGUAGES, ServerSettings
 from api.schemas.wire import NO_CONTROLS, RequestBody, ResponseBody
@@ -45,6 +46,20 @@ class RateLimitsBody(RequestBody):
         )
 
 
+class VisionBody(RequestBody):
+    """The vision model and its tasks. Each new picture costs a call with the organization's own key."""
+
+    model: ModelName | None = Field(
+        None, description="A model that reads pictures, of a provider for which the organization has stored a key"
+    )
+    describe_figures: bool = Field(default=False, description="Describe the figures of documents as text")
+    read_pages: bool = Field(default=False, description="Read the pages that OCR reads badly")
+
+    def stored(self) -> VisionSettings:
+        """Convert to the library's request."""
+        return VisionSettings.model_validate(self.model_dump())
+
+
 class OrganizationSettingsUpdate(RequestBody):
     """Settings to change. Omitted fields stay; null resets to the server's value."""
 
@@ -59,6 +74,7 @@ class OrganizationSettingsUpdate(RequestBody):
                         "documents_per_minute": 300,
                         "models": [{"model": "openai/text-embedding-3-small", "tokens_per_minute": 200000}],
                     },
+                    "vision": {"model": "gpt-4o-mini", "describe_figures": True, "read_pages": False},
                 }
             ]
         },
@@ -71,6 +87,9 @@ class OrganizationSettingsUpdate(RequestBody):
         "the next extraction on",
     )
     rate_limits: RateLimitsBody | None = Field(None, description="Replaces all limits; effective within seconds")
+    vision: VisionBody | None = Field(
+        None, description="Replaces the vision model and its tasks; null: off. Effective from the next extraction on"
+    )
 
 
 class ModelLimitResponse(ResponseBody):
@@ -107,6 +126,14 @@ class RateLimitsResponse(ResponseBody):
         )
 
 
+class VisionResponse(ResponseBody):
+    """The vision model and its tasks."""
+
+    model: str | None
+    describe_figures: bool
+    read_pages: bool
+
+
 class ServerSettingsResponse(ResponseBody):
     """The server's values: defaults, and maximums of limits."""
 
@@ -120,6 +147,7 @@ class OrganizationSettingsResponse(ResponseBody):
     ocr_languages: list[str] | None = Field(description="null: the server's")
     available_ocr_languages: list[str] = Field(description="Languages installed on all workers that extract documents")
     rate_limits: RateLimitsResponse
+    vision: VisionResponse
     server: ServerSettingsResponse
 
     @classmethod

@@ -1,11 +1,14 @@
 """Chat models through the real LiteLLM against a scripted provider over real HTTP."""
 
 import asyncio
+import base64
+import io
 import json
 from collections.abc import Iterator
 from contextlib import aclosing
 
 import pytest
+from PIL import Image
 
 from analytiq.errors import ProviderRefusedError, RateLimitedError, TransientError
 from analytiq.inference.llm.base import (
@@ -22,7 +25,8 @@ from analytiq.inference.llm.base import (
 )
 from analytiq.inference.llm.bounding import LEAST_BOUND, LONGEST_ARGUMENTS, MOST_CALLS
 from analytiq.inference.llm.litellm_chat import LiteLLMChat
-from tests.fakes.chat_server import Call, ChatServer, Cut, Endless, Fail, Say, Slow
+from analytiq.models.pictures import Picture
+from tests.fakes.chat_server import Call, ChatServer, Cut, Endless, Fail, Say, Slow, pictures_of
 from tests.fakes.credentials import credential_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .*`ReadOnly` qualifier:UserWarning")
@@ -53,6 +57,19 @@ async def streamed(model: LiteLLMChat, options: Options = NOTHING) -> tuple[list
                 last = event
     assert last is not None
     return texts, last
+
+
+async def test_pictures_are_sent_as_data_uris_behind_the_text(server: ChatServer) -> None:
+    target = io.BytesIO()
+    Image.new("RGB", (40, 30), "red").save(target, "PNG")
+    picture = Picture("image/png", base64.b64encode(target.getvalue()).decode())
+    server.script(Say("Red.", has_usage=False))
+    completion = await model_of(server).complete([Message(Role.USER, "Which color?", pictures=(picture,))], NOTHING)
+    assert completion.text == "Red."
+    assert completion.usage.is_estimated
+    assert completion.usage.prompt_tokens > 1000  # the picture counts
+    (sent,) = pictures_of(server.requests[0])
+    assert (sent.format, sent.size) == ("PNG", (40, 30))
 
 
 async def test_answer_comes_with_its_usage(server: ChatServer) -> None:

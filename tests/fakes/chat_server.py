@@ -22,6 +22,8 @@ a POST to `/release` lets slow ones go on.
 
 import argparse
 import asyncio
+import base64
+import io
 import json
 import threading
 from collections import deque
@@ -30,6 +32,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from aiohttp import web
+from PIL import Image
 
 MODELS = ("fake-chat", "fake-chat-small", "gpt-4o-mini")
 _FIELDS = {
@@ -341,13 +344,55 @@ def _checked_message(message: Any, waiting: set[str]) -> set[str]:
     for call in calls:
         if not isinstance(json.loads(call["function"]["arguments"]), dict):
             raise _RefusedError("The arguments of a tool call are no JSON object.")
-    if role != "assistant" and not isinstance(message.get("content"), str):
+    content = message.get("content")
+    if role == "user" and isinstance(content, list):
+        _check_parts(content)
+    elif role != "assistant" and not isinstance(content, str):
         raise _RefusedError(f"A message of {role} has no text.")
     return {call["id"] for call in calls}
 
 
+def _check_parts(parts: list[Any]) -> None:
+    """Refuse parts that OpenAI refuses: pictures are whole PNG or JPEG files in data URIs, as their type says."""
+    if not parts:
+        raise _RefusedError("A message of user has no parts.")
+    for part in parts:
+        match part:
+            case {"type": "text", "text": str(), **rest} if not rest:
+                pass
+            case {"type": "image_url", "image_url": {"url": str(url)}, **rest} if not rest:
+                picture_of(url)
+            case _:
+                raise _RefusedError(f"{str(part)[:80]} is no part of a message.")
+
+
+def picture_of(url: str) -> Image.Image:
+    """The picture in a data URI."""
+    head, _, data = url.partition(",")
+    kinds = {"data:image/png;base64": "PNG", "data:image/jpeg;base64": "JPEG"}
+    if head not in kinds:
+        raise _RefusedError(f"{head[:80]} is no data URI of a PNG or a JPEG.")
+    try:
+        picture = Image.open(io.BytesIO(base64.b64decode(data, validate=True)))
+        picture.load()
+    except (ValueError, OSError) as error:
+        raise _RefusedError(f"The picture cannot be read: {error}") from error
+    if picture.format != kinds[head]:
+        raise _RefusedError(f"The picture is a {picture.format}.")
+    return picture
+
+
+def pictures_of(body: dict[str, Any]) -> list[Image.Image]:
+    """The pictures of the last message."""
+    parts = body["messages"][-1]["content"]
+    return [picture_of(part["image_url"]["url"]) for part in parts if part["type"] == "image_url"]
+
+
 def _last_text(body: dict[str, Any]) -> str:
-    return str(body["messages"][-1].get("content"))
+    content = body["messages"][-1].get("content")
+    if isinstance(content, list):
+        return " ".join(part["text"] for part in content if part["type"] == "text")
+    return str(content)
 
 
 def _text_of(body: dict[str, Any], answer: Say) -> str:

@@ -1779,7 +1779,7 @@ export interface paths {
         };
         /**
          * Get Organization Settings
-         * @description Return the organization's OCR languages and rate limits, the server's, and the available languages.
+         * @description Return the organization's OCR languages, rate limits and vision model, and the server's values.
          */
         get: operations["get_organization_settings"];
         /**
@@ -5727,6 +5727,7 @@ export interface components {
              */
             available_ocr_languages: string[];
             rate_limits: components["schemas"]["RateLimitsResponse"];
+            vision: components["schemas"]["VisionResponse"];
             server: components["schemas"]["ServerSettingsResponse"];
         };
         /**
@@ -5745,6 +5746,11 @@ export interface components {
          *           }
          *         ],
          *         "requests_per_minute": 600
+         *       },
+         *       "vision": {
+         *         "describe_figures": true,
+         *         "model": "gpt-4o-mini",
+         *         "read_pages": false
          *       }
          *     }
          */
@@ -5756,6 +5762,8 @@ export interface components {
             ocr_languages?: string[] | null;
             /** @description Replaces all limits; effective within seconds */
             rate_limits?: components["schemas"]["RateLimitsBody"] | null;
+            /** @description Replaces the vision model and its tasks; null: off. Effective from the next extraction on */
+            vision?: components["schemas"]["VisionBody"] | null;
         };
         /**
          * OrganizationUpdate
@@ -7630,6 +7638,41 @@ export interface components {
              * @description Not charged: embeddings of calls of a crashed process; the provider may have charged for them
              */
             unconfirmed_spus: number;
+        };
+        /**
+         * VisionBody
+         * @description The vision model and its tasks. Each new picture costs a call with the organization's own key.
+         */
+        VisionBody: {
+            /**
+             * Model
+             * @description A model that reads pictures, of a provider for which the organization has stored a key
+             */
+            model?: string | null;
+            /**
+             * Describe Figures
+             * @description Describe the figures of documents as text
+             * @default false
+             */
+            describe_figures: boolean;
+            /**
+             * Read Pages
+             * @description Read the pages that OCR reads badly
+             * @default false
+             */
+            read_pages: boolean;
+        };
+        /**
+         * VisionResponse
+         * @description The vision model and its tasks.
+         */
+        VisionResponse: {
+            /** Model */
+            model: string | null;
+            /** Describe Figures */
+            describe_figures: boolean;
+            /** Read Pages */
+            read_pages: boolean;
         };
         /**
          * WeightsResponse

@@ -7,6 +7,8 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
+from analytiq.models.pictures import Picture
+
 
 class Role(StrEnum):
     """The author of a message."""
@@ -31,12 +33,13 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. A tool's result names its call by `tool_call_id`."""
+    """One message. A tool's result names its call by `tool_call_id`. Only a user's message has pictures."""
 
     role: Role
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
+    pictures: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,11 @@ class LiteLLMChat:
         """See ChatModel."""
         return self._model
 
+    @property
+    def endpoint(self) -> str:
+        """The address of the organization's own server; empty for the provider's well-known one."""
+        return self._credential.api_base or ""
+
     async def complete(self, messages: Sequence[Message], options: Options) -> Completion:
         """See ChatModel."""
         try:
@@ -211,6 +216,9 @@ def _deltas(taken: Split) -> list[TextDelta | ReasoningDelta]:
 
 def _message(message: Message) -> dict[str, Any]:
     written: dict[str, Any] = {"role": message.role.value, "content": message.content}
+    if message.pictures:
+        shown = [{"type": "image_url", "image_url": {"url": picture.data_uri}} for picture in message.pictures]
+        written["content"] = [{"type": "text", "text": message.content}, *shown]
     if message.tool_calls:
         written["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _arguments_text(call)}}

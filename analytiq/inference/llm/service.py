@@ -24,7 +24,7 @@ from analytiq.inference.llm.base import (
 )
 from analytiq.inference.llm.counting import note_call, require_budget_for
 from analytiq.inference.llm.litellm_chat import CHAT_EXAMPLES, LiteLLMChat, cost_usd
-from analytiq.inference.llm.reading import CHARACTERS_PER_TOKEN
+from analytiq.inference.llm.reading import CHARACTERS_PER_TOKEN, characters_of
 from analytiq.inference.providers.allowed import Use
 from analytiq.inference.providers.default_models import DefaultModels
 from analytiq.inference.providers.litellm_module import provider_of
@@ -94,8 +94,13 @@ class ChatService:
         """Return the operator's default, named now or at an earlier start."""
         return self._settings.default_model or await self._defaults.chat()
 
-    async def choose(self, organization: Organization, model: str | None) -> ChatModel:
+    async def choose(self, organization: Organization, model: str | None, *, own_key: bool = False) -> LiteLLMChat:
         """Return the model of this name, else the default.
+
+        Args:
+            organization: the caller.
+            model: LiteLLM's model string, or None.
+            own_key: True to refuse the operator's key and server.
 
         Raises:
             InvalidInputError: no such model, or no key for its provider; explains how to add one.
@@ -111,11 +116,11 @@ class ChatService:
         # Importing LiteLLM takes seconds: not in the event loop.
         provider = await asyncio.to_thread(provider_of, name, use=Use.CHAT, field="model", examples=CHAT_EXAMPLES)
         credential = await self._credentials.find(organization.id, provider)
-        if credential is None:
+        if credential is None or (own_key and not credential.is_own):
             raise InvalidInputError.of_field(
                 "model",
-                f"The model {name!r} needs an API key of {provider!r}, which is missing. Store one with `analytiq"
-                f" providers put {provider}`.",
+                f"The model {name!r} needs {'your own' if own_key else 'an'} API key of {provider!r}, which is missing."
+                f" Store one with `analytiq providers put {provider}`.",
                 code="provider_key_missing",
             )
         if not credential.is_own and not credential.is_keyless and name not in await self.free_models():
@@ -153,8 +158,9 @@ class ChatService:
         purpose: Purpose,
         *,
         model: str | None = None,
+        own_key: bool = False,
     ) -> Completion:
-        """Return a whole answer; transient failures are retried within seconds.
+        """Return a whole answer; transient failures are retried within seconds. `own_key`: see `choose`.
 
         Raises:
             InvalidInputError: no such model, or no key for its provider.
@@ -163,7 +169,7 @@ class ChatService:
             TransientError: the provider failed several times.
             ProviderRefusedError: the provider will never accept this call.
         """
-        chosen = await self.choose(organization, model)
+        chosen = await self.choose(organization, model, own_key=own_key)
         with traces.span("llm.complete", model=chosen.model, operation=purpose.operation.value):
             async for attempt in stamina.retry_context(
                 on=_pause, attempts=ATTEMPTS, wait_initial=0.2, wait_max=LONGEST_PAUSE_SECONDS, timeout=None
@@ -295,4 +301,4 @@ def _tokens_of(messages: Sequence[Message], options: Options) -> int:
 
 def _characters(messages: Sequence[Message]) -> int:
     called = sum(len(call.arguments) for message in messages for call in message.tool_calls)
-    return called + sum(len(message.content) for message in messages)
+    return called + sum(map(characters_of, messages))

@@ -7,6 +7,7 @@ from analytiq.jobs.queue.handling import job
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.job_payloads import CleanDocumentPayload
 from analytiq.storage.all_repositories import Repositories
+from analytiq.storage.repositories.picture_readings import ReadFile
 from analytiq.telemetry.checkpoints import checkpoint
 
 log = structlog.get_logger(__name__)
@@ -21,6 +22,7 @@ class Cleaning:
         self._results = rows.prompt_results
         self._documents = rows.documents
         self._texts = rows.texts
+        self._readings = rows.picture_readings
         self._files = rows.files
         self._history = rows.job_history
         self._jobs = rows.jobs
@@ -44,6 +46,7 @@ class Cleaning:
             await checkpoint("cleaning.files_deleted")
             await self._texts.delete_all(organization_id, document_id)
             await checkpoint("cleaning.texts_deleted")
+            await self._readings.delete_of_document(organization_id, document_id)
             # Runs first: a running one ends by changing its row, and leaves no result once the row is gone.
             await self._runs.delete_of_document(organization_id, document_id)
             await self._results.delete_of_document(organization_id, document_id)
@@ -55,5 +58,6 @@ class Cleaning:
         replaced = [file_id for file_id in stored if file_id != document.file_id]
         await self._files.delete(organization_id, replaced)
         await checkpoint("cleaning.files_deleted")
+        await self._readings.delete_of_other_files(organization_id, ReadFile(document_id, document.file_id))
         texts = await self._texts.delete_superseded(organization_id, document_id)
         log.info("documents.cleaned", document_id=document_id, files=len(replaced), texts=texts)

@@ -3,7 +3,7 @@
 import asyncio
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -12,6 +12,7 @@ import structlog
 from analytiq.errors import EmptyDocumentError, PermanentError, WrongPasswordError
 from analytiq.ingestion.documents.naming import file_name_of
 from analytiq.ingestion.documents.requests import clean_request
+from analytiq.ingestion.extraction.picture_reader import PictureReader
 from analytiq.ingestion.membership import document_changed
 from analytiq.ingestion.parsing.base import ParseOptions, TypeHints
 from analytiq.ingestion.parsing.formats import HEAD_BYTES, hints_of, text_by_name
@@ -26,11 +27,14 @@ from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.document import Document, DocumentState, Failure
 from analytiq.models.job import Job
 from analytiq.models.job_payloads import ExtractPayload
+from analytiq.models.organization import Organization
 from analytiq.models.parts import FoundPart, RefusedPart, refusal_warnings
 from analytiq.models.text import DocumentText, ParsedDocument, join_pages
+from analytiq.models.vision import VisionSettings
 from analytiq.settings import ExtractionSettings
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.repositories.organizations import OrganizationRepository
+from analytiq.storage.repositories.picture_readings import ReadFile
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
 from analytiq.telemetry import traces
@@ -58,19 +62,27 @@ class PartTaker(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """The parsers in their sandbox, and the vision models outside of it."""
+
+    documents: DocumentReader
+    pictures: PictureReader
+
+
 class Extraction:
     """The handler of extract jobs."""
 
-    def __init__(
-        self, rows: Repositories, reader: DocumentReader, settings: ExtractionSettings, parts: PartTaker
-    ) -> None:
+    def __init__(self, rows: Repositories, readers: Readers, settings: ExtractionSettings, parts: PartTaker) -> None:
         self._parts = parts
         self._connection = rows.connection
         self._documents = rows.documents
         self._texts = rows.texts
         self._files = rows.files
         self._jobs = rows.jobs
-        self._reader = reader
+        self._readings = rows.picture_readings
+        self._reader = readers.documents
+        self._pictures = readers.pictures
         self._settings = settings
         self._organizations = OrganizationRepository(rows.connection)
 
@@ -81,6 +93,7 @@ class Extraction:
         document = await self._documents.begin_extracting(organization_id, document_id)
         if document is None:
             await self._texts.delete_all(organization_id, document_id)
+            await self._readings.delete_of_document(organization_id, document_id)
             return
         # An earlier attempt may have died with a text staged.
         await self._texts.delete_staged(organization_id, document_id)
@@ -141,6 +154,8 @@ class Extraction:
             if read is not None:
                 return await asyncio.to_thread(judged, read[0]), read[1]
             content_type = await self._reader.detect(path, hints, organization_id=document.organization_id)
+            organization = await self._organizations.get(document.organization_id)
+            vision = VisionSettings() if organization is None else organization.vision
             parsed = await self._reader.parse(
                 path,
                 organization_id=document.organization_id,
@@ -148,17 +163,23 @@ class Extraction:
                 content_type=content_type,
                 options=ParseOptions(
                     max_pages=self._settings.max_pages,
-                    ocr_languages=await self._ocr_languages(document.organization_id),
+                    ocr_languages=self._ocr_languages(organization),
                     word_changes=self._settings.word_changes,
                     word_comments=self._settings.word_comments,
                     file_name=file_name_of(document.document_name),
                     max_parts=MOST_PARTS if _depth(document) < DEEPEST_PARTS else 0,
                     password=self._reader.password_of(document),
+                    describes_figures=vision.describe_figures,
+                    reads_scans=vision.read_pages,
                 ),
                 parts_file=parts_file,
                 on_progress=lambda done, total: running.report_soon(done, total, "pages"),
             )
-            return parsed, content_type
+        if organization is not None and parsed.pictures:
+            file = ReadFile(document.id, document.file_id)
+            with traces.span("extraction.read_pictures", pictures=len(parsed.pictures)):
+                parsed = await self._pictures.read(organization, file, parsed)
+        return parsed, content_type
 
     async def _settle_password(self, session: Session, document: Document, *, is_right: bool) -> None:
         if document.offered_password is not None:
@@ -166,8 +187,7 @@ class Extraction:
                 session, document.organization_id, document.id, offered=document.offered_password, is_right=is_right
             )
 
-    async def _ocr_languages(self, organization_id: str) -> tuple[str, ...]:
-        organization = await self._organizations.get(organization_id)
+    def _ocr_languages(self, organization: Organization | None) -> tuple[str, ...]:
         own = None if organization is None else organization.ocr_languages
         return self._settings.ocr_languages if own is None else own
 
@@ -230,6 +250,16 @@ class Extraction:
             await checkpoint("extraction.committed")
         else:
             await self._texts.delete(document.organization_id, document.id, text_id)
+            await self._forget_readings(document)
+
+    async def _forget_readings(self, document: Document) -> None:
+        """Delete the readings that this job has added behind the back of the document's deletion or replacement."""
+        present = await self._documents.get(document.organization_id, document.id)
+        if present is None:
+            await self._readings.delete_of_document(document.organization_id, document.id)
+        else:
+            file = ReadFile(document.id, present.file_id)
+            await self._readings.delete_of_other_files(document.organization_id, file)
 
 
 def _depth(document: Document) -> int:

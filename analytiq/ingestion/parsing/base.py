@@ -44,6 +44,10 @@ class ParseOptions:
     """Parsers of other packages, which read parts too."""
     password: str | None = field(default=None, repr=False)
     """Opens an encrypted file."""
+    describes_figures: bool = False
+    """Return the pictures of figures, for a vision model."""
+    reads_scans: bool = False
+    """Return the pictures of pages that OCR reads badly, for a vision model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ import orjson
 from analytiq.errors import EmptyDocumentError, ParserUnavailableError
 from analytiq.ingestion.parsing import decryption
 from analytiq.ingestion.parsing.base import ContainerParser, Parser
+from analytiq.ingestion.parsing.figures import collecting
 from analytiq.ingestion.parsing.isolation import Examination, Isolation, readable_paths
 from analytiq.ingestion.parsing.limits import apply_limits
 from analytiq.ingestion.parsing.messages import (
@@ -147,9 +148,21 @@ def _parse(task: ParseTask, bound: _Bound) -> ParsedDocument:
     path = _opened(task, bound)
     if path != task.path and task.parser.startswith(OWN_CODE):
         parser = _parser_of_copy(path) or parser
+    if not (task.options.describes_figures or task.options.reads_scans):
+        return judged(sanitize_document(_parsed(parser, path, task, bound)))
+    # Not imported with this module, which the server imports before the parsers.
+    from analytiq.ingestion.parsing.pictures import DocumentPictures
+
+    pictures = DocumentPictures(task.options)
+    with collecting(pictures):
+        document = _parsed(parser, path, task, bound)
+    return judged(sanitize_document(pictures.finished(document)))
+
+
+def _parsed(parser: Parser, path: Path, task: ParseTask, bound: _Bound) -> ParsedDocument:
     report_progress = ProgressReporter(bound.channel)
     if task.options.max_parts is None or not isinstance(parser, ContainerParser):
-        return judged(sanitize_document(parser.parse(path, task.options, report_progress)))
+        return parser.parse(path, task.options, report_progress)
     # Not imported with this module, which the server imports before the parsers.
     from analytiq.ingestion.parsing.parts import PartCollector
 
@@ -158,7 +171,7 @@ def _parse(task: ParseTask, bound: _Bound) -> ParsedDocument:
         parts = PartCollector(file, most=task.options.max_parts, installed=installed)
         document = parser.parse_with_parts(path, task.options, report_progress, parts)
     warnings = (*document.warnings, *parts.warnings())
-    return judged(sanitize_document(replace(document, warnings=warnings, parts=parts.found)))
+    return replace(document, warnings=warnings, parts=parts.found)
 
 
 def _opened(task: ParseTask | PlaceTask, bound: _Bound) -> Path:

@@ -1,11 +1,15 @@
 """DrawingML: the words of shapes, which presentations and sheets share."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
+from zipfile import ZipFile
 
 from lxml import etree
 
+from analytiq.ingestion.parsing.open_xml import Relation
 from analytiq.ingestion.parsing.sheet_text import one_line
+from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.ingestion.parsing.xml_part import Element
 
 _DEEPEST_GROUP = 50
@@ -67,6 +71,15 @@ def described(shape: Element) -> str:
         return ""
     text = one_line(_MACHINE_NOTE.sub("", properties.get("descr") or ""))
     return "" if _FILE_NAME.fullmatch(text) else text
+
+
+def write_picture(builder: TextBuilder, archive: ZipFile, related: Mapping[str, Relation], shape: Element) -> None:
+    """Place the picture of a shape by the relations of its part."""
+    for fill in shape.iterfind("{*}blipFill/{*}blip"):
+        relation = next((related[value] for value in fill.attrib.values() if value in related), None)
+        if relation is not None and relation.kind == "image":
+            part = relation.part
+            builder.figure(part, partial(archive.read, part))
 
 
 def _properties(shape: Element) -> Element | None:

@@ -11,6 +11,7 @@ from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededE
 from analytiq.ingestion.parsing.archive import open_package
 from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
 from analytiq.ingestion.parsing.html import decode_html, first_heading, hidden_warnings, write_html
+from analytiq.ingestion.parsing.html_pictures import files_of_package
 from analytiq.ingestion.parsing.html_tree import html_tree
 from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.ingestion.parsing.xml_part import Element, parsed_xml
@@ -56,7 +57,8 @@ def _read(archive: ZipFile, options: ParseOptions, report_progress: ReportProgre
         if name not in members:
             missing.append(name)
             continue
-        hidden += write_html(builder, html_tree(decode_html(archive.read(name), declared=None)))
+        tree = html_tree(decode_html(archive.read(name), declared=None))
+        hidden += write_html(builder, tree, files=files_of_package(archive, name))
         page = builder.page(len(pages) + 1)
         pages.append(replace(page, name=names.get(name) or (first_heading(page) if pages or not title else "")))
         report_progress(len(pages), len(chapters) - len(missing))

@@ -7,6 +7,7 @@ from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
 from analytiq.ingestion.parsing.charset import decode_text
 from analytiq.ingestion.parsing.html_article import navigation_of
 from analytiq.ingestion.parsing.html_blocks import HtmlBlocks
+from analytiq.ingestion.parsing.html_pictures import PictureFiles, data_uris_only
 from analytiq.ingestion.parsing.html_silent import hidden_words_of
 from analytiq.ingestion.parsing.html_tree import Element, html_tree
 from analytiq.ingestion.parsing.html_words import append_lost_html
@@ -67,10 +68,16 @@ def _navigation_warnings(root: Element, left_out: frozenset[int]) -> tuple[str, 
     return (f"{words} {noun} of menus and other navigation not read",) if words else ()
 
 
-def write_html(builder: TextBuilder, root: Element, *, left_out: frozenset[int] = frozenset()) -> int:
+def write_html(
+    builder: TextBuilder,
+    root: Element,
+    *,
+    left_out: frozenset[int] = frozenset(),
+    files: PictureFiles = data_uris_only,
+) -> int:
     """Write the blocks of a tree, and what they lack; return the number of hidden words that were left out."""
     page = TextBuilder()
-    blocks = HtmlBlocks(page, root, left_out=left_out)
+    blocks = HtmlBlocks(page, root, left_out=left_out, files=files)
     blocks.write()
     append_lost_html(page, root, left_out=left_out)
     builder.include(page.page(1))

@@ -10,6 +10,7 @@ from analytiq.ingestion.parsing.html_inline import InlineText
 from analytiq.ingestion.parsing.html_lists import item_marker, list_markers
 from analytiq.ingestion.parsing.html_math import math_text
 from analytiq.ingestion.parsing.html_notes import holds_notes, is_back_link, is_reference
+from analytiq.ingestion.parsing.html_pictures import PictureFile, PictureFiles, data_uris_only
 from analytiq.ingestion.parsing.html_silent import SILENT, hidden_words_of
 from analytiq.ingestion.parsing.html_style import Look, StyleSheet, blends, is_hidden, next_look
 from analytiq.ingestion.parsing.html_table import cells_in_order, html_table_lines, is_layout
@@ -38,7 +39,14 @@ class HtmlBlocks:
         hidden_words: The number of words that nobody sees and that were left out.
     """
 
-    def __init__(self, builder: TextBuilder, root: Element, *, left_out: Collection[int] = ()) -> None:
+    def __init__(
+        self,
+        builder: TextBuilder,
+        root: Element,
+        *,
+        left_out: Collection[int] = (),
+        files: PictureFiles = data_uris_only,
+    ) -> None:
         self.hidden_words = 0
         self._builder = builder
         self._root = root
@@ -46,6 +54,8 @@ class HtmlBlocks:
         self._styles = StyleSheet(root)
         self._inline = InlineText()
         self._images: list[str] = []
+        self._files = files
+        self._figures: list[PictureFile] = []
         self._kinds = [BlockKind.PARAGRAPH]
         self._lists: list[dict[int, str]] = []
         self._item: _Item | None = None
@@ -139,6 +149,12 @@ class HtmlBlocks:
         images, self._images = self._images, []
         for description in images:
             self._builder.paragraph(description, kind=BlockKind.IMAGE)
+        self._write_figures()
+
+    def _write_figures(self) -> None:
+        figures, self._figures = self._figures, []
+        for source, read in figures:
+            self._builder.figure(source, read)
 
     def _write_paragraph(self, text: str) -> None:
         item, self._item = self._item, None
@@ -270,6 +286,7 @@ class HtmlBlocks:
             self._flush()
             return
         self._builder.table(html_table_lines(element, lambda cell: self._cell_text(cell, look)))
+        self._write_figures()
 
     def _cell_text(self, cell: Element, look: Look) -> str:
         declared = self._styles.declarations(cell)
@@ -310,6 +327,10 @@ class HtmlBlocks:
     def _read_image(self, element: Element, look: Look) -> None:
         if not blends(look):
             self._add_image(" ".join(element.get("alt").split()))
+            source = element.get("src")
+            figure = self._files(source) if source else None
+            if figure is not None:
+                self._figures.append(figure)
 
     def _add_image(self, description: str) -> None:
         if not says_something(description):

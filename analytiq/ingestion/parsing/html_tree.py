@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from html import unescape
 
+from analytiq.ingestion.parsing.figures import figures_wanted
+
 MAX_DEPTH = 100
 """Depth of the tree; readers of it may recurse."""
 
@@ -107,6 +109,7 @@ class _TreeBuilder:
         self._places: dict[str, list[int]] = {}
         """Indices in the stack of the open elements, by tag."""
         self._never_closed: set[str] = set()
+        self._reads_sources = figures_wanted() is not None
 
     def build(self) -> Element:
         html, position = self._html, 0
@@ -149,7 +152,7 @@ class _TreeBuilder:
             if found is None:
                 return attributes, False, len(html)
             name = found[1].lower()
-            if name in _READ_ATTRIBUTES:
+            if name in _READ_ATTRIBUTES or (name == "src" and self._reads_sources):
                 attributes.setdefault(name, unescape(found[2] or found[3] or found[4] or ""))
             position = found.end()
         return attributes, "/" in end[0], end.end()

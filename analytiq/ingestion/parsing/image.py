@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Generator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
@@ -10,11 +11,13 @@ from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 from analytiq.errors import CorruptFileError, LimitExceededError
 from analytiq.ingestion.ocr.base import GreyImage
 from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
+from analytiq.ingestion.parsing.figures import figures_wanted
 from analytiq.ingestion.parsing.page_images import (
     RENDER_DOTS_PER_INCH,
     PageImageReader,
     scale_to_limit,
 )
+from analytiq.models.pictures import Figure
 from analytiq.models.text import ParsedDocument, ParsedPage
 
 MAX_DECODED_PIXELS = 200_000_000
@@ -52,9 +55,17 @@ class ImageParser:
             for page_number, frame in enumerate(ImageSequence.Iterator(image), start=1):
                 if page_number > total:
                     break
-                pages.append(reader.read(page_number, grey_image(frame)))
+                page = reader.read(page_number, grey_image(frame))
+                pages.append(_with_figure(page, path) if total == 1 else page)
                 report_progress(page_number, total)
             return ParsedDocument(tuple(pages), reader.warnings())
+
+
+def _with_figure(page: ParsedPage, path: Path) -> ParsedPage:
+    """Place the whole picture behind the words on it, if pictures are to be described."""
+    pictures = figures_wanted()
+    key = None if pictures is None else pictures.add_figure(path.name, path.read_bytes)
+    return page if key is None else replace(page, figures=(Figure(key, len(page.text)),))
 
 
 @contextmanager

@@ -199,10 +199,17 @@ class OdfWriter:
     def _write_drawn(self, element: Element, name: str) -> None:
         described = (one_line(text.text or "") for text in element.iterchildren("{*}title", "{*}desc"))
         self.builder.paragraph("\n".join(dict.fromkeys(filter(None, described))), kind=BlockKind.IMAGE)
+        for image in element.iterchildren("{*}image"):
+            self._write_picture(attribute(image, "href"))
         if name == "control":
             self.builder.paragraph(self._controls.get(attribute(element, "control"), ""))
         elif name == "object":
             self._write_object(attribute(element, "href"))
+
+    def _write_picture(self, address: str) -> None:
+        part = posixpath.normpath(address).lstrip("/")
+        if address and part in self._archive.NameToInfo:
+            self.builder.figure(part, lambda: self._archive.read(part))
 
     def _write_object(self, address: str) -> None:
         part = posixpath.normpath(posixpath.join(address, "content.xml")).lstrip("/")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from analytiq.ingestion.ocr.base import GreyImage, OcrEngine
 from analytiq.ingestion.ocr.registry import load_engine
 from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.figures import scans_wanted
 from analytiq.models.boxes import PlacedText
 from analytiq.models.text import ParsedPage, TextSource
 
@@ -29,12 +30,15 @@ class PageImageReader:
         """Recognize one page; without language data, return it empty and marked NEEDS_OCR."""
         engine = self._opened()
         if not engine.languages:
-            self._unread.append(page_number)
-            return ParsedPage(page_number, "", TextSource.NEEDS_OCR)
+            scan = _scan_of(image)
+            if not scan:
+                self._unread.append(page_number)
+            return ParsedPage(page_number, "", TextSource.NEEDS_OCR, scan=scan)
         read = engine.recognize(image)
-        if read.text and read.confidence < LOW_CONFIDENCE:
+        scan = "" if read.text and read.confidence >= LOW_CONFIDENCE else _scan_of(image)
+        if read.text and read.confidence < LOW_CONFIDENCE and not scan:
             self._doubtful.append(page_number)
-        return ParsedPage(page_number, read.text, TextSource.OCR)
+        return ParsedPage(page_number, read.text, TextSource.OCR, scan=scan)
 
     def place(self, image: GreyImage) -> tuple[PlacedText, ...]:
         """Return the words of one page with their positions; none without language data."""
@@ -42,8 +46,8 @@ class PageImageReader:
         return engine.recognize(image, with_words=True).words if engine.languages else ()
 
     def can_read(self) -> bool:
-        """Return True if any requested language has data, so that rendering a page is worthwhile."""
-        return bool(self._opened().languages)
+        """Return True if rendering a page is worthwhile: a requested language has data, or a vision model reads it."""
+        return bool(self._opened().languages) or scans_wanted() is not None
 
     def skip(self, page_number: int) -> ParsedPage:
         """Mark an image page that was not worth rendering."""
@@ -71,6 +75,12 @@ class PageImageReader:
             make_engine = load_engine(self._options.ocr_engine)
             self._engine = make_engine(self._options.ocr_languages, data_dir=self._options.ocr_data_dir)
         return self._engine
+
+
+def _scan_of(image: GreyImage) -> str:
+    """Return the key of a page's picture for a vision model, "" if none reads it."""
+    pictures = scans_wanted()
+    return "" if pictures is None else pictures.add_scan(image)
 
 
 def describe_pages(page_numbers: Sequence[int]) -> str:

@@ -20,12 +20,14 @@ import pypdfium2.raw as pdfium_c
 from analytiq.errors import CorruptFileError, LimitExceededError
 from analytiq.ingestion.ocr.base import GreyImage
 from analytiq.ingestion.parsing.base import ParseOptions, PartSink, ReportProgress
+from analytiq.ingestion.parsing.figures import figures_wanted
 from analytiq.ingestion.parsing.page_images import RENDER_DOTS_PER_INCH, PageImageReader, scale_to_limit
 from analytiq.ingestion.parsing.parts import PartCollector
 from analytiq.ingestion.parsing.passwords import needs_password
 from analytiq.ingestion.parsing.pdf_characters import join_hyphenated, mend_ligatures, mostly_unmapped
 from analytiq.ingestion.parsing.pdf_layout.document import DocumentLayout, LaidOutDocument
 from analytiq.ingestion.parsing.pdf_layout.fields import has_fields
+from analytiq.ingestion.parsing.pdf_layout.figures import FigureFinder
 from analytiq.ingestion.parsing.pdf_layout.lost_lines import with_lost_lines
 from analytiq.ingestion.parsing.pdf_layout.outline import outline_of
 from analytiq.ingestion.parsing.pdf_layout.pages import read_page
@@ -72,12 +74,14 @@ class PdfParser:
                 raise CorruptFileError("The PDF has no pages that can be read: upload an undamaged copy.")
             _hand_over_attachments(document, parts)
             layout = DocumentLayout(outline_of(document))
+            pictures = figures_wanted()
+            figures = None if pictures is None else FigureFinder(pictures)
             pages: dict[int, ParsedPage] = {}
             raw: dict[int, str] = {}
             unreadable: list[int] = []
             for page_number in range(1, total + 1):
                 try:
-                    page = _read_page(document, page_number, reader, layout)
+                    page = _read_page(document, page_number, reader, layout, figures)
                     if isinstance(page, ParsedPage):
                         pages[page_number] = page
                     else:
@@ -92,6 +96,8 @@ class PdfParser:
             laid_out_pages, lost_warnings = _written_pages(laid_out, raw)
             pages |= laid_out_pages
             pages |= _pages_of_unicode_strings(path, pages)
+            if figures is not None:
+                pages |= figures.placed(document, pages)
             form, form_warnings = _xfa_page(document, path)
             if form is not None:
                 pages[total] = _with_form(pages[total], form)
@@ -226,7 +232,11 @@ def _mended(path: Path) -> pdfium.PdfDocument:
 
 
 def _read_page(
-    document: pdfium.PdfDocument, page_number: int, reader: PageImageReader, layout: DocumentLayout
+    document: pdfium.PdfDocument,
+    page_number: int,
+    reader: PageImageReader,
+    layout: DocumentLayout,
+    figures: FigureFinder | None,
 ) -> ParsedPage | str:
     """Read a page: give it to the layout and return its characters, unless it is a scan or cannot be laid out."""
     with closing(document[page_number - 1]) as page, closing(page.get_textpage()) as text_page:
@@ -240,6 +250,8 @@ def _read_page(
         if raw_page is None:
             return _plain_page(page_number, _plain_text(text_page, raw))
         layout.add(raw_page)
+        if figures is not None:
+            figures.look_at(page, page_number)
         values = [word.text for word in raw_page.fields]
         return "\n".join([raw, *values, *(text for text, _ in raw_page.comments)])
 

@@ -27,23 +27,25 @@ def sanitize_document(document: ParsedDocument) -> ParsedDocument:
     """Make every text of the document storable; its blocks keep their words."""
     pages = tuple(_sanitize_page(page) for page in document.pages)
     warnings = tuple(sanitize_text(warning) for warning in document.warnings)
-    return ParsedDocument(pages, warnings, sanitize_text(document.title), document.parts)
+    return replace(document, pages=pages, warnings=warnings, title=sanitize_text(document.title))
 
 
 def _sanitize_page(page: ParsedPage) -> ParsedPage:
     text, name = sanitize_text(page.text), sanitize_text(page.name)
     if len(text) == len(page.text):
         return replace(page, text=text, name=name)
-    return replace(page, text=text, name=name, blocks=_moved_blocks(page))
+    return replace(_moved(page), text=text, name=name)
 
 
-def _moved_blocks(page: ParsedPage) -> tuple[Block, ...]:
+def _moved(page: ParsedPage) -> ParsedPage:
     dropped = [match.start() for match in _DROPPED.finditer(page.text)]
 
     def moved(position: int) -> int:
         return position - bisect_left(dropped, position)
 
-    return tuple(_with_positions(block, moved) for block in page.blocks)
+    blocks = tuple(_with_positions(block, moved) for block in page.blocks)
+    figures = tuple(replace(figure, position=moved(figure.position)) for figure in page.figures)
+    return replace(page, blocks=blocks, figures=figures)
 
 
 def _with_positions(block: Block, moved: Callable[[int], int]) -> Block:

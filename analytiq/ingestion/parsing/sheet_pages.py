@@ -13,7 +13,7 @@ from analytiq.ingestion.parsing.cell_values import shown_value
 from analytiq.ingestion.parsing.chart_text import write_chart
 from analytiq.ingestion.parsing.completeness import SourceWords
 from analytiq.ingestion.parsing.diagram_text import write_diagram
-from analytiq.ingestion.parsing.drawing_text import described, shapes, visible_root
+from analytiq.ingestion.parsing.drawing_text import described, shapes, visible_root, write_picture
 from analytiq.ingestion.parsing.office_words import append_lost, related_pieces
 from analytiq.ingestion.parsing.open_xml import relations
 from analytiq.ingestion.parsing.sheet_parts import (
@@ -153,12 +153,14 @@ class SheetPages:
             if drawing.kind != "drawing":
                 continue
             root = visible_root(parsed_xml(self._archive.read(drawing.part)))
+            related = {relation.id: relation for relation in relations(self._archive, drawing.part)}
             for anchor in root.iter("{*}twoCellAnchor", "{*}oneCellAnchor", "{*}absoluteAnchor"):
                 for shape in shapes(anchor):
                     if etree.QName(shape).localname == "pic":
                         builder.paragraph(described(shape), kind=BlockKind.IMAGE)
+                        write_picture(builder, self._archive, related, shape)
                     builder.paragraph(without_escapes(shape_text(shape)))
-            for chart in relations(self._archive, drawing.part):
+            for chart in related.values():
                 if chart.kind in _CHARTS:
                     words = parsed_xml(self._archive.read(chart.part))
                     write_chart(builder, words, without_values_of=self._read_sheets)

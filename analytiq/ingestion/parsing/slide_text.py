@@ -7,7 +7,7 @@ from lxml import etree
 
 from analytiq.ingestion.parsing.chart_text import write_chart
 from analytiq.ingestion.parsing.diagram_text import write_diagram
-from analytiq.ingestion.parsing.drawing_text import described, paragraphs
+from analytiq.ingestion.parsing.drawing_text import described, paragraphs, write_picture
 from analytiq.ingestion.parsing.numbering import ListNumbers
 from analytiq.ingestion.parsing.open_xml import Relation
 from analytiq.ingestion.parsing.sheet_text import CellBudget, one_line, sheet_lines
@@ -35,6 +35,7 @@ class ShapeWriter:
         """Add a shape's words."""
         if etree.QName(shape).localname == "pic":
             self._builder.paragraph(described(shape), kind=BlockKind.IMAGE)
+            write_picture(self._builder, self._archive, self._related, shape)
         tables = list(shape.iter("{*}tbl"))
         for table in tables:
             self._write_table(table)

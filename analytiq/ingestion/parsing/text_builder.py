@@ -4,12 +4,15 @@ Headings, list items, quotes and code carry the marks of Markdown, which people 
 are; the range of a block begins behind its mark. Blocks stand apart by an empty line, items of a list by a line end.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
+from analytiq.ingestion.parsing.figures import figures_wanted
 from analytiq.ingestion.parsing.sanitize import sanitize_text
 from analytiq.ingestion.parsing.table_lines import HeaderLine, RowLine, TableLine, TitleLine
 from analytiq.models.blocks import Block, BlockKind, TableShape
 from analytiq.models.boxes import Box
+from analytiq.models.pictures import Figure
 from analytiq.models.text import ParsedPage, TextSource
 
 DEEPEST_LEVEL = 9
@@ -22,6 +25,7 @@ class TextBuilder:
     def __init__(self) -> None:
         self._parts: list[str] = []
         self._blocks: list[Block] = []
+        self._figures: list[Figure] = []
         self._length = 0
         self._last: BlockKind | None = None
 
@@ -105,6 +109,18 @@ class TextBuilder:
                     rows.append((begin, self._length))
         close()
 
+    def figure(self, source: str, read: Callable[[], bytes]) -> None:
+        """Place a picture behind the block before, if pictures are to be described.
+
+        Args:
+            source: a name of the picture within the document; a source is read once.
+            read: returns the picture's file.
+        """
+        pictures = figures_wanted()
+        key = None if pictures is None else pictures.add_figure(source, read)
+        if key is not None:
+            self._figures.append(Figure(key, self._length))
+
     def texts(self) -> Iterable[str]:
         """Return the pieces of the page so far; no word goes on from one to the next."""
         return tuple(self._parts)
@@ -114,11 +130,14 @@ class TextBuilder:
         if page.text:
             self._separate(BlockKind.PARAGRAPH)
             self._blocks += (block.moved(self._length) for block in page.blocks)
-            self._write(page.text)
+        self._figures += (replace(figure, position=figure.position + self._length) for figure in page.figures)
+        self._write(page.text)
 
     def page(self, page_number: int, *, name: str = "", source: TextSource = TextSource.EMBEDDED) -> ParsedPage:
         """Return the page, and begin another."""
-        page = ParsedPage(page_number, "".join(self._parts), source, name, tuple(self._blocks))
+        page = ParsedPage(
+            page_number, "".join(self._parts), source, name, tuple(self._blocks), figures=tuple(self._figures)
+        )
         self.__init__()
         return page
 

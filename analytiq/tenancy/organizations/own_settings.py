@@ -1,4 +1,4 @@
-"""Settings of an organization within the server's bounds: OCR languages, rate limits, models.
+"""Settings of an organization within the server's bounds: OCR languages, rate limits, the vision model.
 
 Quotas are not among them: only an operator sets them, since a tenant could otherwise raise its own
 (docs/decisions/0023-own-settings-and-storage.md).
@@ -11,6 +11,7 @@ from analytiq.errors import FieldError, InvalidInputError, NotFoundError
 from analytiq.jobs.queue.registry import SILENT_SECONDS
 from analytiq.models.organization import Organization
 from analytiq.models.own_limits import OwnRateLimits
+from analytiq.models.vision import VisionSettings
 from analytiq.settings import RateLimitSettings
 from analytiq.storage.repositories.organizations import OrganizationRepository
 from analytiq.storage.repositories.workers import WorkerRepository
@@ -33,11 +34,12 @@ class ServerSettings:
 
 @dataclass(frozen=True, slots=True)
 class SettingsChange:
-    """A change: languages if `sets_languages`, None for the server's; limits unless None."""
+    """A change: languages if `sets_languages`, None for the server's; limits and the vision model unless None."""
 
     sets_languages: bool = False
     ocr_languages: Sequence[str] | None = None
     rate_limits: OwnRateLimits | None = None
+    vision: VisionSettings | None = None
 
 
 class OwnSettings:
@@ -66,7 +68,7 @@ class OwnSettings:
         return tuple(sorted(set[str].intersection(*(set(worker.ocr_languages) for worker in workers))))
 
     async def change(self, organization: Organization, change: SettingsChange) -> Organization:
-        """Apply a change as a whole. Languages count from the next extraction on, limits within seconds.
+        """Apply a change as a whole: limits within seconds, the rest from the next extraction on.
 
         Raises:
             InvalidInputError: a worker cannot read a language, or a limit is above the server's; names the allowed
@@ -83,6 +85,9 @@ class OwnSettings:
         if change.rate_limits is not None:
             errors += rate_limit_errors(change.rate_limits, self.server.rate_limits)
             fields["rate_limits"] = change.rate_limits.model_dump(mode="json")
+        if change.vision is not None:
+            errors += vision_errors(change.vision)
+            fields["vision"] = change.vision.model_dump(mode="json")
         if errors:
             raise InvalidInputError("; ".join(f"{item.field}: {item.reason}" for item in errors), errors=errors)
         if not fields:
@@ -117,6 +122,13 @@ def ocr_language_errors(wanted: Sequence[str], available: Collection[str]) -> li
         for index, language in enumerate(wanted)
         if language not in available
     ]
+
+
+def vision_errors(wanted: VisionSettings) -> list[FieldError]:
+    """Return the errors of a choice of tasks without a model."""
+    if wanted.model is not None or not (wanted.describe_figures or wanted.read_pages):
+        return []
+    return [FieldError("vision.model", "Figures and pages need a model. Name a vision model of one of your providers.")]
 
 
 def rate_limit_errors(wanted: OwnRateLimits, server: RateLimitSettings) -> list[FieldError]:

@@ -50,6 +50,13 @@ function Origin({ source, page }: { source: string; page: number }) {
       <p className="mb-3 text-xs text-text-3">This text was read from an image (OCR). Check it against the page before you rely on it.</p>
     );
   }
+  if (source === "vision") {
+    return (
+      <p className="mb-3 text-xs text-text-3">
+        A vision model read this text from the page, because OCR read it badly. Check it against the page before you rely on it.
+      </p>
+    );
+  }
   if (source === "needs_ocr") {
     return (
       <div className="mb-3">

@@ -31,6 +31,7 @@ const STORED: Stored = {
     ocr_languages: null,
     available_ocr_languages: ["deu", "eng"],
     rate_limits: NONE,
+    vision: { model: null, describe_figures: false, read_pages: false },
     server: { ocr_languages: ["eng"], rate_limits: { ...NONE, requests_per_minute: 60 } },
   },
 };

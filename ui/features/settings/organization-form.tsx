@@ -20,6 +20,7 @@ import { LanguageFields } from "./language-fields";
 import { LimitFields } from "./limit-fields";
 import { OrganizationQuotas } from "./organization-quotas";
 import { type Changes, changesOf, deletesSooner, type OrganizationValues, schemaFor, type Stored, valuesOf } from "./organization-values";
+import { VisionFields } from "./vision-fields";
 
 const FORM = "organization-form";
 
@@ -97,6 +98,7 @@ export function OrganizationForm({ stored }: { stored: Stored }) {
               <option value="organization">This organization only</option>
             </SelectField>
             <LanguageFields control={control} available={settings.available_ocr_languages} servers={settings.server.ocr_languages} />
+            <VisionFields control={control} />
             <section aria-labelledby="rate-limits" className="flex flex-col gap-3">
               <h2 id="rate-limits" className="text-lg font-semibold">
                 Rate limits

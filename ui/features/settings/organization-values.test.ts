@@ -18,6 +18,7 @@ const stored: Stored = {
     ocr_languages: null,
     available_ocr_languages: ["eng"],
     rate_limits: none,
+    vision: { model: null, describe_figures: false, read_pages: false },
     server: { ocr_languages: ["eng"], rate_limits: none },
   },
 };
@@ -37,6 +38,12 @@ describe("changes of an organization's settings", () => {
     const values = valuesOf(stored);
     const changed = changesOf({ ...values, rate_limits: { ...values.rate_limits, requests_per_minute: "5" } }, stored);
     expect(changed).toEqual({ settings: { rate_limits: { ...none, requests_per_minute: 5 } } });
+  });
+  it("send the vision model with its tasks, and no name as none", () => {
+    const values = valuesOf(stored);
+    const chosen = { model: " gpt-4o-mini ", describe_figures: true, read_pages: false };
+    expect(changesOf({ ...values, vision: chosen }, stored)).toEqual({ settings: { vision: { ...chosen, model: "gpt-4o-mini" } } });
+    expect(changesOf({ ...values, vision: { ...values.vision, model: "  " } }, stored)).toEqual({});
   });
   it("delete sooner only where documents are kept for a shorter time", () => {
     const sooner = (days: string) => deletesSooner(changesOf({ ...valuesOf(stored), document_days: days }, stored), stored);

@@ -43,6 +43,7 @@ export function schemaFor(server: Schemas["RateLimitsResponse"]) {
     cache_scope: z.enum(["global", "organization"]),
     /** null: the server's. */
     ocr_languages: z.nullable(z.array(z.string())),
+    vision: z.object({ model: z.string(), describe_figures: z.boolean(), read_pages: z.boolean() }),
     rate_limits: z.object({
       requests_per_minute: perMinute(server.requests_per_minute),
       tokens_per_minute: perMinute(server.tokens_per_minute),
@@ -64,6 +65,7 @@ export function valuesOf({ organization, retention, settings }: Stored): Organiz
     document_days: text(retention.document_days),
     cache_scope: organization.cache_scope === "organization" ? "organization" : "global",
     ocr_languages: settings.ocr_languages,
+    vision: { ...settings.vision, model: settings.vision.model ?? "" },
     rate_limits: {
       requests_per_minute: text(limits.requests_per_minute),
       tokens_per_minute: text(limits.tokens_per_minute),
@@ -90,6 +92,10 @@ function rateLimitsOf({ rate_limits: limits }: OrganizationValues) {
   };
 }
 
+function visionOf({ vision }: OrganizationValues) {
+  return { ...vision, model: vision.model.trim() || null };
+}
+
 function isSame(left: unknown, right: unknown): boolean {
   return JSON.stringify(left) === JSON.stringify(right);
 }
@@ -103,6 +109,7 @@ export function changesOf(values: OrganizationValues, stored: Stored): Changes {
   };
   const settings = {
     ...(!isSame(values.ocr_languages, before.ocr_languages) && { ocr_languages: values.ocr_languages }),
+    ...(!isSame(visionOf(values), visionOf(before)) && { vision: visionOf(values) }),
     ...(!isSame(rateLimitsOf(values), rateLimitsOf(before)) && { rate_limits: rateLimitsOf(values) }),
   };
   return {

@@ -32,6 +32,7 @@ const OPERATION_WORDS: Record<string, string> = {
   chat: "Chat",
   rerank: "Reranking",
   prompt: "Prompts",
+  vision: "Figures and pages",
 };
 
 export function Usage() {

@@ -31,7 +31,7 @@ from analytiq.ingestion.parsing.word.numbering import ListMarker, Numbering, Num
 from analytiq.ingestion.parsing.word.package import WordPackage
 from analytiq.ingestion.parsing.word.styles import ParagraphStyle, Styles, is_shaded, outline_of
 from analytiq.ingestion.parsing.word.tables import TableReader, visible_cells, visible_rows
-from analytiq.ingestion.parsing.word.writers import LineWriter, Writer
+from analytiq.ingestion.parsing.word.writers import LineWriter, PictureFile, Writer
 from analytiq.ingestion.parsing.xml_part import Element
 from analytiq.models.blocks import BlockKind
 
@@ -65,6 +65,7 @@ class BlockReader:
         self._hidden = HIDDEN_BY_CHANGES[source.sight.changes]
         self._carried = ""
         self._code: list[str] = []
+        self._cell_figures: list[PictureFile] = []
 
     def block(self, element: Element) -> None:
         """Read a paragraph, a table, or what stands around them."""
@@ -119,6 +120,9 @@ class BlockReader:
         """Write a table."""
         self.finish()
         self._writer.table(table.lines())
+        figures, self._cell_figures = self._cell_figures, []
+        for name, read in figures:
+            self._writer.figure(name, read)
 
     def page_break(self, *, is_rendered: bool) -> None:
         """Write the footnotes of the page, and begin the next."""
@@ -159,6 +163,7 @@ class BlockReader:
         reader = BlockReader(self._source, writer)
         reader.blocks(cell)
         reader.finish()
+        self._cell_figures += writer.figures
         return writer
 
     def _paragraph(self, element: Element) -> None:
@@ -236,7 +241,7 @@ class BlockReader:
 
     def _anchored(self, inline: Inline) -> None:
         """Write what is anchored in a paragraph behind it."""
-        if not (inline.boxes or inline.pictures or inline.objects):
+        if not (inline.boxes or inline.pictures or inline.objects or inline.figures):
             return
         is_on_page, self._is_on_page = self._is_on_page, False
         carried, self._carried = self._carried, ""
@@ -245,9 +250,18 @@ class BlockReader:
             self.finish()
         for description in inline.pictures:
             self._write(description, BlockKind.IMAGE)
+        for relation_id in inline.figures:
+            self._figure(relation_id)
         for anchored in inline.objects:
             self._object(anchored)
         self._is_on_page, self._carried = is_on_page, carried
+
+    def _figure(self, relation_id: str) -> None:
+        package = self._source.package
+        name = package.target(self._source.part, relation_id)
+        if name is not None:
+            self._flush_code()
+            self._writer.figure(name, lambda: package.read(name))
 
     def _object(self, anchored: Anchored) -> None:
         name = self._source.package.target(self._source.part, anchored.relation_id)

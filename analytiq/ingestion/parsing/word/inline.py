@@ -52,6 +52,8 @@ class Inline:
     text: str
     boxes: list[Element] = field(default_factory=list[Element])
     pictures: list[str] = field(default_factory=list[str])
+    figures: list[str] = field(default_factory=list[str])
+    """Relations to the files of pictures."""
     objects: list[Anchored] = field(default_factory=list[Anchored])
 
 
@@ -104,6 +106,8 @@ class InlineReader:
             "drawing": self._drawing,
             "chart": self._chart,
             "relIds": self._diagram,
+            "blip": self._picture_file,
+            "imagedata": self._picture_file,
             "sdt": self._control,
         }
 
@@ -219,6 +223,11 @@ class InlineReader:
         if has_picture and description and not _FILE_NAME.search(description) and not self._is_hidden():
             self._found.pictures.append(description)
         self._walk(element)
+
+    def _picture_file(self, element: Element) -> None:
+        relation_id = any_attribute(element, "embed") or any_attribute(element, "id")
+        if relation_id and not self._is_hidden():
+            self._found.figures.append(relation_id)
 
     def _chart(self, element: Element) -> None:
         relation_id = any_attribute(element, "id")

@@ -1,6 +1,6 @@
 """Where the blocks of a Word document go: to the pages of its text, or to the lines of a cell, a note, a header."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from analytiq.errors import LimitExceededError
@@ -9,6 +9,9 @@ from analytiq.ingestion.parsing.table_lines import HeaderLine, TableLine, TitleL
 from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.models.blocks import BlockKind
 from analytiq.models.text import ParsedPage
+
+PictureFile = tuple[str, Callable[[], bytes]]
+"""The name of a picture's part, and a function that reads it."""
 
 
 class PageStart:
@@ -36,6 +39,10 @@ class Writer(Protocol):
 
     def table(self, lines: Iterable[TablePart]) -> None:
         """Take a table."""
+        ...
+
+    def figure(self, name: str, read: Callable[[], bytes]) -> None:
+        """Take a picture of the part `name`."""
         ...
 
     def page_break(self, *, is_rendered: bool) -> None:
@@ -72,6 +79,10 @@ class PageWriter:
                 self._builder.code(text)
             case _:
                 self._builder.paragraph(text, kind=kind)
+
+    def figure(self, name: str, read: Callable[[], bytes]) -> None:
+        """Place a picture."""
+        self._builder.figure(name, read)
 
     def table(self, lines: Iterable[TablePart]) -> None:
         """Write a table; on another page it goes on under the same names, which are not repeated."""
@@ -121,6 +132,7 @@ class LineWriter:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.figures: list[PictureFile] = []
         self.leading_breaks = 0
         self.breaks = 0
 
@@ -140,6 +152,10 @@ class LineWriter:
     def block(self, text: str, kind: BlockKind) -> None:
         """Collect another block."""
         self._add(text)
+
+    def figure(self, name: str, read: Callable[[], bytes]) -> None:
+        """Collect a picture, to be placed behind the table around it."""
+        self.figures.append((name, read))
 
     def table(self, lines: Iterable[TablePart]) -> None:
         """Collect the rows of a table, set apart by strokes."""
