@@ -8,7 +8,13 @@ from pydantic import JsonValue, SecretStr, TypeAdapter, ValidationError
 from analytiq.composition import Services
 from analytiq.errors import AnalytiqError, FieldError, InvalidInputError, LimitExceededError
 from analytiq.ingestion.documents.metadata import validated_metadata
-from analytiq.ingestion.documents.naming import last_component, validated_name, validated_origin, validated_path
+from analytiq.ingestion.documents.naming import (
+    last_component,
+    validated_name,
+    validated_origin,
+    validated_path,
+    validated_source_url,
+)
 from analytiq.ingestion.documents.passwords import lacks_password
 from analytiq.ingestion.upload.store import StagedFile
 from analytiq.models.document import ExternalIdentity
@@ -45,6 +51,7 @@ class Form:
     origin: str | None = None
     password: SecretStr | None = None
     external_identities: list[ExternalIdentity | None] = field(default_factory=list[ExternalIdentity | None])
+    source_urls: list[str] = field(default_factory=list[str])
 
     def take(self, name: str, value: str) -> None:
         """Read a field.
@@ -79,8 +86,14 @@ class Form:
                 self.password = SecretStr(value) if value else None
             case "external_identities":
                 self.external_identities.append(_external_identity(value, len(self.external_identities)))
+            case "source_urls":
+                place = f"source_urls[{len(self.source_urls)}]"
+                self.source_urls.append(value and validated_source_url(value, field=place))
             case _:
-                known = "files, paths, tag_ids, metadata, on_duplicate, merge, origin, password and external_identities"
+                known = (
+                    "files, paths, tag_ids, metadata, on_duplicate, merge, origin, password, external_identities and"
+                    " source_urls"
+                )
                 raise InvalidInputError.of_field(name, f"Unknown field. Allowed: {known}.")
 
     def path_of(self, index: int) -> str | None:
@@ -91,13 +104,18 @@ class Form:
         """Return the file's external identity, if known already."""
         return self.external_identities[index] if index < len(self.external_identities) else None
 
+    def source_url_of(self, index: int) -> str | None:
+        """Return the web address of the file's original."""
+        return self.source_urls[index] or None if index < len(self.source_urls) else None
+
     def require_one_for_each(self, files: int) -> None:
-        """Check that there are as many paths as files, or none; external identities too.
+        """Check that there are as many paths as files, or none; external identities and addresses too.
 
         Raises:
             InvalidInputError: the numbers differ.
         """
-        for name, values in (("paths", self.paths), ("external_identities", self.external_identities)):
+        for name in ("paths", "external_identities", "source_urls"):
+            values = getattr(self, name)
             if values and len(values) != files:
                 raise InvalidInputError.of_field(
                     name, f"{len(values)} {name} for {files} files. Send one for each file, in their order."
@@ -146,6 +164,7 @@ class _Received:
     path: str | None = None
     external_identity: ExternalIdentity | None = None
     password: SecretStr | None = None
+    source_url: str | None = None
 
 
 @dataclass(slots=True)
@@ -184,6 +203,7 @@ class UploadSession:
         for index, item in enumerate(self.received):
             item.tag_ids, item.metadata, item.path = tag_ids, form.metadata, form.path_of(index)
             item.external_identity, item.password = form.external_identity_of(index), form.password
+            item.source_url = form.source_url_of(index)
         return await self._commit(Manner(form.on_duplicate, merges=form.merge, origin=form.origin))
 
     async def receive_json(self, body: bytes) -> UploadAnswer:
@@ -205,6 +225,7 @@ class UploadSession:
                     metadata=upload.metadata,
                     external_identity=None if identity is None else identity.to_model(),
                     password=upload.password,
+                    source_url=upload.source_url,
                 )
                 await self._stage(item, upload.content_type or OCTET_STREAM, _once(content))
         except BaseException:
@@ -233,6 +254,8 @@ class UploadSession:
                 )
             if upload.tag_ids is not None:
                 await self.services.ingestion.tags.require(self.organization.id, upload.tag_ids)
+            if upload.source_url is not None:
+                validated_source_url(upload.source_url)
             return upload.decoded("content")
         except InvalidInputError as error:
             fields = [FieldError(f"{place}.{item.field}", item.reason) for item in error.errors]
@@ -273,6 +296,7 @@ class UploadSession:
                     origin=manner.origin,
                     external_identity=item.external_identity,
                     password=None if item.password is None else passwords.sealed(item.password),
+                    source_url=item.source_url,
                     request_id=self.request_id,
                 )
                 document = result.document

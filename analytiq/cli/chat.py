@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
+from rich.text import Text
 
 from analytiq.cli import knowledge_bases
 from analytiq.cli.connection import api_client
@@ -108,6 +109,8 @@ def _print_sources(answer: ChatMessage) -> None:
             f"  [bold]{escape(f'[{citation.number}]')}[/] {escape(citation.source)}, page {citation.page}"
             f"   [dim]{escape(quote)}[/]"
         )
+        if citation.source_url:
+            output.print(Text(f"      {citation.source_url}", style="dim"))
     if answer.ended_by in _ENDINGS:
         note(_ENDINGS[answer.ended_by])
     elif answer.state == "done" and not answer.is_grounded:

@@ -1,4 +1,4 @@
-"""`--source`, `--external-id` and `--external-version` of `analytiq ingest`."""
+"""`--source`, `--external-id`, `--external-version` and `--source-url` of `analytiq ingest`."""
 
 from analytiq.cli.files import Found
 from analytiq.client import ExternalIdentity
@@ -20,3 +20,13 @@ def read_external_identity(
     if watch or len(found.files) != 1:
         raise InvalidInputError("--external-id names the item of one file. Give one file, without --watch.")
     return ExternalIdentity(source=source, external_id=external_id, version=version)
+
+
+def require_single_file(source_url: str | None, *, found: Found, watch: bool) -> None:
+    """Check that an address is given for one file only.
+
+    Raises:
+        InvalidInputError: there are several files.
+    """
+    if source_url is not None and (watch or len(found.files) != 1):
+        raise InvalidInputError("--source-url is the address of one file. Give one file, without --watch.")

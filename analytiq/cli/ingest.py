@@ -8,7 +8,7 @@ import typer
 from analytiq.cli import knowledge_bases
 from analytiq.cli.connection import connect_to_api
 from analytiq.cli.console import INTERRUPTED, errors_as_sentences, messages, note
-from analytiq.cli.external_identity import read_external_identity
+from analytiq.cli.external_identity import read_external_identity, require_single_file
 from analytiq.cli.files import Choice, find_files
 from analytiq.cli.folder_watch import follow, state_of
 from analytiq.cli.ingestion import Ingestion, Wishes, tell_skipped
@@ -58,6 +58,8 @@ def ingest(
     ] = None,
     password: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Password of the encrypted files among them.")
+    source_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Web address of the file's original, shown with its passages.")
     ] = None,
     wait: Annotated[bool, typer.Option(help="Wait until the documents are searchable.")] = True,
     data_dir: DataDir = None,
@@ -71,6 +73,7 @@ def ingest(
         found = find_files(paths, choice, folder=name)
         values = read_metadata(metadata or [])
         item = read_external_identity(source, external_id, external_version, found=found, watch=watch)
+        require_single_file(source_url, found=found, watch=watch)
         with connect_to_api(read_settings(), data_dir) as client:
             tags = [client.ensure_tag(each) for each in dict.fromkeys(tag or [])]
             knowledge_base = None
@@ -89,6 +92,7 @@ def ingest(
                     on_duplicate=on_duplicate,
                     external_identity=item,
                     password=password,
+                    source_url=source_url,
                     is_named=name is not None,
                     deletes=delete,
                     waits=wait,

@@ -52,6 +52,8 @@ class Wishes:
     """The source item of the only file."""
     password: str | None = field(default=None, repr=False)
     """Opens the encrypted files."""
+    source_url: str | None = None
+    """The web address of the only file's original."""
     is_named: bool = False
     """See `compare`."""
     deletes: bool = False
@@ -127,7 +129,8 @@ class Ingestion:
         )
 
     def _compare(self, found: Found) -> Comparison:
-        if self.wishes.on_duplicate is DuplicatePolicy.CREATE or self.wishes.external_identity is not None:
+        wishes = self.wishes
+        if wishes.on_duplicate is DuplicatePolicy.CREATE or wishes.external_identity or wishes.source_url:
             return Comparison(to_send=list(found.files))
         return compare(self.client, found, self.hashes, is_named=self.wishes.is_named)
 
@@ -180,6 +183,7 @@ class Ingestion:
                 origin=root and root.origin,
                 password=self.wishes.password,
                 external_identities=self.wishes.external_identity and [self.wishes.external_identity],
+                source_urls=self.wishes.source_url and [self.wishes.source_url],
                 on_bytes=on_bytes,
             )
         except AnalytiqError as error:

@@ -1,10 +1,12 @@
 """`analytiq search`."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Annotated
 
 import typer
+from pydantic import JsonValue
 from rich.markup import escape
 from rich.text import Text
 
@@ -38,6 +40,12 @@ def search(
     document: Annotated[list[str] | None, typer.Option(help="Search this document only. Repeatable.")] = None,
     mode: Annotated[SearchMode | None, typer.Option(help="Search by vectors and keywords, or by one of them.")] = None,
     section: Annotated[bool, typer.Option("--section", help="Print the section around each passage.")] = False,
+    include: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DETAIL", help="Of each document: tags (default), metadata or metadata.<key>. Repeatable."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the API's response.")] = False,
     data_dir: DataDir = None,
 ) -> None:
@@ -51,6 +59,7 @@ def search(
             documents=document or [],
             mode=mode,
             with_sections=section,
+            include=include,
             as_json=as_json,
         )
 
@@ -81,6 +90,7 @@ def run_search(
     documents: Sequence[str],
     mode: str | None,
     with_sections: bool = False,
+    include: Sequence[str] | None = None,
     as_json: bool,
 ) -> None:
     """Print the passages found in a knowledge base.
@@ -93,10 +103,12 @@ def run_search(
         documents: names of documents to search in; empty for all.
         mode: the retrievers; None for the default.
         with_sections: print the section of each match in place of its passage.
+        include: the details of the documents; None for the default.
         as_json: print the API's answer.
     """
     knowledge_base = knowledge_bases.choose(client, kb)
     ids = [document_id for name in documents for document_id in _ids_of(client, name)] if documents else None
+    wanted: JsonValue = None if include is None else [*include]
     answer = client.search(
         knowledge_base.kb_id,
         query,
@@ -104,6 +116,7 @@ def run_search(
         document_ids=ids,
         mode=mode,
         include_section=with_sections or None,
+        include=wanted,
     )
     if as_json:
         output.print_json(answer.model_dump_json())
@@ -147,11 +160,22 @@ def print_passage(passage: Passage, *, heading: str) -> None:
     output.print(f"{heading} {place}   [dim]{kind}[/]")
     if path := [name for name in (passage.page_name, *passage.heading_path) if name]:
         output.print(f"   [dim]{escape(' › '.join(path))}[/]")
+    if lines := [*([passage.source_url] if passage.source_url else []), *_details(passage)]:
+        output.print(*(Text(f"   {line}", style="dim") for line in lines), sep="\n")
     if passage.section is not None:
         shown = render_passage(passage.section.content, [], begins_document=passage.section.start == 0)
     else:
         shown = render_passage(passage.content, passage.highlights, begins_document=passage.start == 0)
     output.print(*(Text("   ") + line for line in shown.split()), Text(), sep="\n")
+
+
+def _details(passage: Passage) -> Iterator[str]:
+    """Yield a line of the tags of the passage's document, and one of its metadata."""
+    if passage.tags:
+        yield f"tags: {', '.join(passage.tags)}"
+    if passage.metadata:
+        values = (f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in passage.metadata.items())
+        yield f"metadata: {', '.join(values)}"
 
 
 def pages_of(passage: Passage) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import httpx
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from analytiq.client.answers import Failure
 from analytiq.client.connection import Connection
@@ -45,6 +45,7 @@ class ChatThread(_Answer):
     score_threshold: float
     top_k: int
     searches_again: bool
+    include: list[str] = Field(default_factory=list)
     token_budget: int | None
     message_count: int
     usage: ChatUsage
@@ -69,6 +70,12 @@ class ChatPassage(_Answer):
     content: str
     heading_path: list[str] = Field(default_factory=list)
     page_name: str = ""
+    chunk_id: str = ""
+    rank: int | None = None
+    token_count: int = 0
+    source_url: str | None = None
+    tags: list[str] = Field(default_factory=list)
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
     text_hash: str | None = None
     is_current: bool | None = None
 
@@ -91,6 +98,12 @@ class ChatCitation(_Answer):
     marks: list[tuple[int, int]]
     heading_path: list[str] = Field(default_factory=list)
     page_name: str = ""
+    chunk_id: str = ""
+    rank: int | None = None
+    token_count: int = 0
+    source_url: str | None = None
+    tags: list[str] = Field(default_factory=list)
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
     text_hash: str | None = None
     is_current: bool | None = None
 

@@ -187,7 +187,8 @@ class Client(
         """Find passages, best first; wait while the knowledge base is being loaded.
 
         `options` are the other options: `mode`, `preset`, `fusion`, `alpha`, `score_threshold`, `rerank`, `hyde`,
-        `include_section`…
+        `include_section`,
+        `include` (details of the documents: "tags", "metadata", "metadata.<key>")…
         """
         body = _search_body(query, top_k, skip, document_ids, metadata_filter, coalesce_neighbors, options)
         answer = self._transport.call(

@@ -55,6 +55,7 @@ class DocumentCalls(Connection):
         origin: str | None = None,
         external_identities: Sequence[ExternalIdentity | None] | None = None,
         password: str | None = None,
+        source_urls: Sequence[str | None] | None = None,
         on_bytes: OnBytes | None = None,
     ) -> UploadAnswer:
         """Upload files in one call, read from disk while they are sent.
@@ -72,6 +73,7 @@ class DocumentCalls(Connection):
             origin: the directory's machine and path; `analytiq ingest` deletes only documents that have one.
             external_identities: one for each file: the file becomes the document of that item, or its next version.
             password: opens the encrypted files among them; it is stored encrypted and never returned.
+            source_urls: one for each file: the web address of its original.
             on_bytes: called with progress, in this thread.
 
         Raises:
@@ -91,6 +93,8 @@ class DocumentCalls(Connection):
             fields["external_identities"] = [
                 "" if item is None else item.model_dump_json(exclude_none=True) for item in external_identities
             ]
+        if source_urls is not None:
+            fields["source_urls"] = [address or "" for address in source_urls]
         if tag_ids is not None:
             fields["tag_ids"] = ",".join(tag_ids)
         if metadata is not None:
@@ -225,9 +229,15 @@ class DocumentCalls(Connection):
         document_name: str | None = None,
         tag_ids: Sequence[str] | None = None,
         metadata: dict[str, JsonValue] | None = None,
+        source_url: str | None = None,
     ) -> DocumentDetail:
-        """Change the fields that are not None."""
-        changes = {"document_name": document_name, "tag_ids": tag_ids, "metadata": metadata}
+        """Change the fields that are not None; an empty `source_url` removes the address."""
+        changes = {
+            "document_name": document_name,
+            "tag_ids": tag_ids,
+            "metadata": metadata,
+            "source_url": source_url,
+        }
         body = {name: value for name, value in changes.items() if value is not None}
         answer = self._transport.call("PUT", f"/documents/{segment(document_id)}", json=body)
         return DocumentDetail.model_validate_json(answer)

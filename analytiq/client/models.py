@@ -50,6 +50,8 @@ class Document(Answer):
     """The path in the parent document."""
     part_count: int | None = None
     """Number of documents found in this one; None where it is not counted."""
+    source_url: str | None = None
+    """Web address of the original."""
     state: str
     tag_ids: list[str]
     metadata: dict[str, JsonValue]

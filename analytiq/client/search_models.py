@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from analytiq.client.answers import Answer
 
@@ -54,6 +54,10 @@ class Passage(Answer):
     heading_path: list[str] = Field(default_factory=list)
     page_name: str = ""
     section: Section | None = None
+    source_url: str | None = None
+    tags: list[str] = Field(default_factory=list)
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    """The metadata chosen by `include`; none by default."""
 
 
 class Degradation(Answer):

@@ -35,6 +35,7 @@ ItemOfFile = Annotated[
     ExternalIdentity | None,
     Field(description="The item of another system that the file is: it replaces the document of this item"),
 ]
+AddressOfFile = Annotated[str | None, Field(description="Web address of the original: https://example.com/page")]
 Skip = Annotated[int, Field(ge=0, le=1_000_000, description="How many to leave out before the first")]
 Limit = Annotated[int, Field(ge=1, le=100, description="How many to answer at most")]
 
@@ -93,6 +94,10 @@ def new_server(open_api: OpenApi, folders: Sequence[Path] = ()) -> MCPServer[Any
         include_section: Annotated[
             bool | None, Field(description="Also return the section around each passage")
         ] = None,
+        include: Annotated[
+            list[str] | None,
+            Field(description='Of each document: "tags" (default), "metadata" or "metadata.<key>"'),
+        ] = None,
     ) -> FoundPassages:
         """Find passages that answer a question, by meaning and by words, with file, page and place for citing."""
         async with tools_of(context) as tools:
@@ -101,6 +106,7 @@ def new_server(open_api: OpenApi, folders: Sequence[Path] = ()) -> MCPServer[Any
                 "document_ids": document_ids,
                 "metadata_filter": metadata_filter,
                 "include_section": include_section,
+                "include": include,
             }
             return await tools.search(query, knowledge_base, options)
 
@@ -154,11 +160,14 @@ def new_server(open_api: OpenApi, folders: Sequence[Path] = ()) -> MCPServer[Any
             DuplicatePolicy, Field(description="Treatment of an existing name: see `outcome`")
         ] = DuplicatePolicy.RETURN,
         external_identity: ItemOfFile = None,
+        source_url: AddressOfFile = None,
     ) -> Uploaded:
         """Upload a document; it gets into every knowledge base that shares a tag with it."""
         async with tools_of(context) as tools:
             content = decoded(text, content_base64)
-            return await tools.upload_document(name, content, tags or [], metadata, on_duplicate, external_identity)
+            return await tools.upload_document(
+                name, content, tags or [], metadata, on_duplicate, external_identity, source_url
+            )
 
     if folders:
 
@@ -170,10 +179,13 @@ def new_server(open_api: OpenApi, folders: Sequence[Path] = ()) -> MCPServer[Any
             metadata: dict[str, JsonValue] | None = None,
             on_duplicate: DuplicatePolicy = DuplicatePolicy.RETURN,
             external_identity: ItemOfFile = None,
+            source_url: AddressOfFile = None,
         ) -> Uploaded:
             """Upload a file by its path; it gets into every knowledge base that shares a tag with it."""
             async with tools_of(context) as tools:
                 name, content = await asyncio.to_thread(read_file, path, folders)
-                return await tools.upload_document(name, content, tags or [], metadata, on_duplicate, external_identity)
+                return await tools.upload_document(
+                    name, content, tags or [], metadata, on_duplicate, external_identity, source_url
+                )
 
     return server

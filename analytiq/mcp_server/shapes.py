@@ -38,6 +38,11 @@ class FoundPassage(_Answer):
     chunk_id: str
     heading_path: Annotated[list[str], Field(description="The headings above the passage, outermost first")]
     page_name: Annotated[str, Field(description="Name of its sheet, slide or chapter; empty for none")]
+    rank: Annotated[int | None, Field(description="Place among all matches, from 1")]
+    token_count: int
+    source_url: Annotated[str | None, Field(description="Web address of the document's original")]
+    tags: list[str]
+    metadata: Annotated[dict[str, JsonValue], Field(description="The metadata that `include` asks for")]
     section: Annotated[FoundSection | None, Field(description="If include_section was true")] = None
 
     @classmethod

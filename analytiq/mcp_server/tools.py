@@ -115,6 +115,7 @@ class Tools:
         metadata: Mapping[str, JsonValue] | None,
         on_duplicate: DuplicatePolicy,
         external_identity: ExternalIdentity | None = None,
+        source_url: str | None = None,
     ) -> Uploaded:
         """Upload one file; create missing tags."""
         document: dict[str, Any] = {"name": name, "content": base64.b64encode(content).decode()}
@@ -124,6 +125,8 @@ class Tools:
             document["metadata"] = dict(metadata)
         if external_identity is not None:
             document["external_identity"] = external_identity.model_dump()
+        if source_url is not None:
+            document["source_url"] = source_url
         body = {"documents": [document], "on_duplicate": on_duplicate.value}
         answer = UploadAnswer.model_validate_json(await self._api.post("/documents", body))
         uploaded = answer.documents[0]

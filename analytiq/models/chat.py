@@ -3,6 +3,8 @@
 from datetime import datetime
 from enum import StrEnum
 
+from pydantic import Field, JsonValue
+
 from analytiq.models.document import Failure
 from analytiq.models.shown_passage import ShownPassage
 from analytiq.models.stored import Stored
@@ -71,6 +73,8 @@ class ChatThread(Stored):
     top_k: int
     searches_again: bool = True
     """True lets the model search further on its own."""
+    include: tuple[str, ...] = ("tags",)
+    """Details of each passage's document that its searches ask for."""
     token_budget: int | None = None
     message_count: int = 0
     usage: ChatUsage = ChatUsage()
@@ -128,6 +132,12 @@ class ChatCitation(Stored):
     marks: tuple[tuple[int, int], ...] = ()
     heading_path: tuple[str, ...] = ()
     page_name: str = ""
+    chunk_id: str = ""
+    rank: int | None = None
+    token_count: int = 0
+    source_url: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     text_hash: str | None = None
     """As in `ShownPassage`."""
 

@@ -1,5 +1,7 @@
 """Documents: the uploaded file, its tags, and its extracted text."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -73,6 +75,8 @@ class Document(Stored):
     external_identity: ExternalIdentity | None = None
     part_of: PartOf | None = None
     """None for documents that were uploaded by themselves."""
+    source_url: str | None = None
+    """Web address of the original, as its uploader gave it."""
     sha256: str
     byte_size: int
     content_type: str
@@ -103,3 +107,12 @@ class Document(Stored):
     def path_in_parent(self) -> str | None:
         """Return the path in that document."""
         return None if self.part_of is None else self.part_of.path
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentDetails:
+    """The fields of a document that its search results show."""
+
+    source_url: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])

@@ -1,5 +1,7 @@
 """A passage in the form sent to a chat model."""
 
+from pydantic import Field, JsonValue
+
 from analytiq.models.stored import Stored
 
 
@@ -19,5 +21,11 @@ class ShownPassage(Stored):
     content: str
     heading_path: tuple[str, ...] = ()
     page_name: str = ""
+    chunk_id: str = ""
+    rank: int | None = None
+    token_count: int = 0
+    source_url: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     text_hash: str | None = None
     """Hash of the text that the offsets refer to; None: recorded before hashes were stored."""

@@ -280,6 +280,7 @@ async def update_document(
         document_name=body.document_name,
         tag_ids=tag_ids,
         metadata=body.metadata,
+        source_url=body.source_url,
         request_id=request_id,
     )
     return await _detail(services, document)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, JsonValue
 
 from analytiq.assistants.chat.events import Event, EventName
 from analytiq.assistants.chat.threads import NewThread
@@ -16,7 +16,9 @@ from analytiq.models.chat import (
 )
 from analytiq.models.shown_passage import ShownPassage
 from analytiq.models.text import CurrentTexts
+from analytiq.retrieval.pipeline.details import SMALL
 from api.schemas.documents import FailureResponse
+from api.schemas.search import Included
 from api.schemas.wire import NO_CONTROLS, NO_NUL, IsCurrent, Moment, RequestBody, ResponseBody, TextHash
 
 Title = Annotated[str, Field(max_length=200), NO_CONTROLS]
@@ -54,6 +56,7 @@ class ChatThreadCreate(RequestBody):
     score_threshold: Threshold | None = None
     top_k: TopK | None = None
     searches_again: Annotated[bool, Field(description="Whether the model may search again by itself")] = True
+    include: Included = Field(default_factory=lambda: SMALL)
     token_budget: Budget | None = None
 
     def wanted(self) -> NewThread:
@@ -65,6 +68,7 @@ class ChatThreadCreate(RequestBody):
             score_threshold=self.score_threshold,
             top_k=self.top_k,
             searches_again=self.searches_again,
+            include=self.include,
             token_budget=self.token_budget,
         )
 
@@ -79,6 +83,7 @@ class ChatThreadUpdate(RequestBody):
     score_threshold: Threshold | None = None
     top_k: TopK | None = None
     searches_again: bool | None = None
+    include: Included | None = None
     token_budget: Budget | None = None
 
 
@@ -114,6 +119,7 @@ class ChatThreadResponse(ResponseBody):
     score_threshold: float
     top_k: int
     searches_again: bool
+    include: list[str]
     token_budget: int | None
     message_count: int
     usage: ChatUsageResponse
@@ -146,6 +152,12 @@ class ChatPassageResponse(ResponseBody):
     content: str
     heading_path: list[str] = Field(description="The headings above the passage, outermost first")
     page_name: str = Field(description="Name of its sheet, slide or chapter; empty for none")
+    chunk_id: str = Field(description="Valid until its document is indexed again; empty in old answers")
+    rank: int | None = Field(description="Place among the matches of its search, from 1; null for a neighbor")
+    token_count: int
+    source_url: str | None = Field(description="Web address of the document's original")
+    tags: list[str] = Field(description="Names of the document's tags at the time of the search")
+    metadata: dict[str, JsonValue] = Field(description="The document's metadata that the thread's `include` asks for")
     text_hash: TextHash
     is_current: IsCurrent
 
@@ -174,6 +186,12 @@ class ChatCitationResponse(ResponseBody):
     marks: list[tuple[int, int]]
     heading_path: list[str] = Field(description="The headings above the passage, outermost first")
     page_name: str = Field(description="Name of its sheet, slide or chapter; empty for none")
+    chunk_id: str = Field(description="Valid until its document is indexed again; empty in old answers")
+    rank: int | None = Field(description="Place among the matches of its search, from 1; null for a neighbor")
+    token_count: int
+    source_url: str | None = Field(description="Web address of the document's original")
+    tags: list[str] = Field(description="Names of the document's tags at the time of the search")
+    metadata: dict[str, JsonValue] = Field(description="The document's metadata that the thread's `include` asks for")
     text_hash: TextHash
     is_current: IsCurrent
 

@@ -97,6 +97,7 @@ class DocumentResponse(ResponseBody):
     part_count: int | None = Field(
         None, description="Number of documents found in this one; null where it is not counted, as in events"
     )
+    source_url: str | None = Field(description="Web address of the original, as its uploader gave it")
     state: str = Field(description="uploaded, extracting, extracted or failed")
     tag_ids: list[str]
     metadata: dict[str, JsonValue]
@@ -199,8 +200,11 @@ class DocumentsRetried(ResponseBody):
     retried: int
 
 
+SOURCE_URL = "Web address (http or https) of the original, shown with search results and citations"
+
+
 class DocumentUpdate(RequestBody):
-    """Fields to change; omitted fields stay. `metadata` is replaced as a whole."""
+    """Fields to change; omitted fields stay. `metadata` is replaced as a whole; an empty `source_url` removes it."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -210,6 +214,7 @@ class DocumentUpdate(RequestBody):
     document_name: str | None = None
     tag_ids: Annotated[list[str] | None, Field(max_length=100)] = None
     metadata: dict[str, JsonValue] | None = None
+    source_url: str | None = Field(None, description=SOURCE_URL)
 
 
 MERGE = "Add tags and metadata to those of an existing document, instead of keeping or replacing them"
@@ -230,6 +235,7 @@ class DocumentUpload(RequestBody):
     password: Annotated[SecretStr, Field(min_length=1, max_length=LONGEST_PASSWORD)] | None = Field(
         None, description=OPENS_FILE
     )
+    source_url: str | None = Field(None, description=SOURCE_URL)
 
     def decoded(self, field: str) -> bytes:
         """Decode the file's bytes.

@@ -67,6 +67,13 @@ class RunPassageResponse(ResponseBody):
     end: int
     relevance: float
     content: str
+    heading_path: list[str] = Field(description="The headings above the passage, outermost first")
+    page_name: str = Field(description="Name of its sheet, slide or chapter; empty for none")
+    chunk_id: str = Field(description="Valid until its document is indexed again; empty in old runs")
+    rank: int | None = Field(description="Place among the matches of its search, from 1; null for a neighbor")
+    token_count: int
+    source_url: str | None = Field(description="Web address of the document's original")
+    tags: list[str] = Field(description="Names of the document's tags at the time of the search")
     text_hash: TextHash
     is_current: IsCurrent
 

@@ -7,7 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue
 
+from analytiq.errors import InvalidInputError
 from analytiq.retrieval.filters.parser import combine
+from analytiq.retrieval.pipeline.details import SMALL, WantedDetails
 from analytiq.retrieval.pipeline.explain import Stage
 from analytiq.retrieval.pipeline.request import (
     Fusion,
@@ -41,6 +43,25 @@ Time = Annotated[datetime, BeforeValidator(_written), AfterValidator(_aware)]
 
 _OPTIONS = {field.name for field in fields(SearchRequest)} - {"filter", "history"}
 """Fields of a search with the same name and type in the API and the library."""
+
+
+def _known_details(include: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        WantedDetails.of(include)
+    except InvalidInputError as error:
+        raise ValueError(error.errors[0].reason) from error
+    return include
+
+
+Included = Annotated[
+    tuple[Annotated[str, Field(max_length=1000)], ...],
+    Field(
+        max_length=50,
+        description="Details of each passage's document: `tags`, `metadata` (all), or `metadata.<key>`. "
+        "Default: `tags`",
+    ),
+    AfterValidator(_known_details),
+]
 
 
 class HistoryTurn(RequestBody):
@@ -105,6 +126,7 @@ class SearchBody(RequestBody):
         Field(max_length=50, description="Earlier messages of the conversation, used to rewrite the question"),
     ] = Field(default_factory=list[HistoryTurn])
     model: ModelName | None = Field(None, description="Chat model of the steps that need one")
+    include: Included = Field(default_factory=lambda: SMALL)
 
     def request(self) -> SearchRequest:
         """Convert to the library's request.
@@ -209,6 +231,9 @@ class SearchResultResponse(ResponseBody):
     heading_path: list[str] = Field(description="The headings above the whole passage, outermost first")
     page_name: str = Field(description="Name of its sheet, slide or chapter; empty for none")
     section: SectionResponse | None = Field(description="Of a match, if `include_section` was requested")
+    source_url: str | None = Field(description="Web address of the document's original, as its uploader gave it")
+    tags: list[str] = Field(description="Names of the document's tags, if `include` asks for them")
+    metadata: dict[str, JsonValue] = Field(description="The document's metadata that `include` asks for")
 
 
 class DegradationResponse(ResponseBody):

@@ -166,6 +166,28 @@ def test_answer_on_page_37_is_cited_on_page_37_word_by_word(
     assert passage["first_page"] < passage["last_page"], "the page had to be found within the passage"
 
 
+def test_citation_tells_its_documents_address_tags_and_chosen_metadata(
+    client: httpx.Client, office: Office, chat_server: ChatServer
+) -> None:
+    tag = make_tag(client)
+    address = "https://example.com/boilers.pdf"
+    changes = {"source_url": address, "metadata": {"plant": "north", "secret": "x"}}
+    before = accepted(client.get(f"/documents/{office.document_id}"))
+    accepted(client.put(f"/documents/{office.document_id}", json={**changes, "tag_ids": [*before["tag_ids"], tag]}))
+    chat_server.script(Say("It is checked twice a year [1]."))
+    asked = ask(client, begin(client, office, include=["tags", "metadata.plant"]))
+    answer = events_of(client, asked["events_path"])[-1].data
+    [citation], passage = answer["citations"], answer["passages"][0]
+    for shown in (citation, passage):
+        assert (shown["source_url"], shown["metadata"]) == (address, {"plant": "north"})
+        assert accepted(client.get(f"/tags/{tag}"))["name"] in shown["tags"]
+        assert shown["chunk_id"].endswith(f"-{shown['chunk_index']}")
+        assert (shown["rank"], shown["token_count"] > 0) == (1, True)
+    chat_server.script(Say("It is checked twice a year [1]."))
+    told = run_command("chat", QUESTION, "--kb", office.kb_name, "--model", MODEL, environment=office.environment())
+    assert address in told.stdout
+
+
 def test_tokens_come_while_the_model_is_still_speaking(
     client: httpx.Client, office: Office, chat_server: ChatServer
 ) -> None:

@@ -122,6 +122,7 @@ async def test_passage_is_found_with_its_citation_and_its_document_is_read(
         found = await answer_of(client, "search", query="When does the ferry leave?", knowledge_base=library.kb_name)
         best = found["passages"][0]
         assert (best["source"], best["first_page"], best["last_page"]) == ("ferry.txt", 1, 1)
+        assert (best["rank"], best["tags"], best["metadata"]) == (1, [library.tag_name], {})
         text = await answer_of(client, "read_document", document_id=best["document_id"])
         assert text["pages"][0]["text"][best["start"] : best["end"]] == best["content"]
         assert text["next_page"] is None

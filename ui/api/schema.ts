@@ -443,9 +443,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Document
-         * @description Delete a document. Searches stop finding it at once.
-         *
-         *     Its file, text and vectors, and the documents found in it (`parent_id`), are deleted within seconds.
+         * @description Delete a document. Searches stop finding it at once; its file, text and vectors are deleted within seconds.
          */
         delete: operations["delete_document"];
         options?: never;
@@ -2613,6 +2611,35 @@ export interface components {
              */
             page_name: string;
             /**
+             * Chunk Id
+             * @description Valid until its document is indexed again; empty in old answers
+             */
+            chunk_id: string;
+            /**
+             * Rank
+             * @description Place among the matches of its search, from 1; null for a neighbor
+             */
+            rank: number | null;
+            /** Token Count */
+            token_count: number;
+            /**
+             * Source Url
+             * @description Web address of the document's original
+             */
+            source_url: string | null;
+            /**
+             * Tags
+             * @description Names of the document's tags at the time of the search
+             */
+            tags: string[];
+            /**
+             * Metadata
+             * @description The document's metadata that the thread's `include` asks for
+             */
+            metadata: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
              * Text Hash
              * @description Hash of the text of `start` and `end`; null in old answers
              */
@@ -2750,6 +2777,35 @@ export interface components {
              */
             page_name: string;
             /**
+             * Chunk Id
+             * @description Valid until its document is indexed again; empty in old answers
+             */
+            chunk_id: string;
+            /**
+             * Rank
+             * @description Place among the matches of its search, from 1; null for a neighbor
+             */
+            rank: number | null;
+            /** Token Count */
+            token_count: number;
+            /**
+             * Source Url
+             * @description Web address of the document's original
+             */
+            source_url: string | null;
+            /**
+             * Tags
+             * @description Names of the document's tags at the time of the search
+             */
+            tags: string[];
+            /**
+             * Metadata
+             * @description The document's metadata that the thread's `include` asks for
+             */
+            metadata: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
              * Text Hash
              * @description Hash of the text of `start` and `end`; null in old answers
              */
@@ -2845,6 +2901,11 @@ export interface components {
              * @default true
              */
             searches_again: boolean;
+            /**
+             * Include
+             * @description Details of each passage's document: `tags`, `metadata` (all), or `metadata.<key>`. Default: `tags`
+             */
+            include?: string[];
             /** Token Budget */
             token_budget?: number | null;
         };
@@ -2891,6 +2952,8 @@ export interface components {
             top_k: number;
             /** Searches Again */
             searches_again: boolean;
+            /** Include */
+            include: string[];
             /** Token Budget */
             token_budget: number | null;
             /** Message Count */
@@ -2921,6 +2984,8 @@ export interface components {
             top_k?: number | null;
             /** Searches Again */
             searches_again?: boolean | null;
+            /** Include */
+            include?: string[] | null;
             /** Token Budget */
             token_budget?: number | null;
         };
@@ -3265,20 +3330,10 @@ export interface components {
             /** @description The item of another system */
             external_identity: components["schemas"]["ExternalIdentityBody"] | null;
             /**
-             * Parent Id
-             * @description The document in which this one was found: an archive, mailbox or e-mail
+             * Source Url
+             * @description Web address of the original, as its uploader gave it
              */
-            parent_id: string | null;
-            /**
-             * Path
-             * @description The path in the parent document
-             */
-            path: string | null;
-            /**
-             * Part Count
-             * @description Number of documents found in this one; null where it is not counted, as in events
-             */
-            part_count?: number | null;
+            source_url: string | null;
             /**
              * State
              * @description uploaded, extracting, extracted or failed
@@ -3405,11 +3460,6 @@ export interface components {
              */
             external_id?: string | null;
             /**
-             * Parent Id
-             * @description Found in this document: its parts
-             */
-            parent_id?: string | null;
-            /**
              * Tag Ids
              * @description With all of these tags
              */
@@ -3499,20 +3549,10 @@ export interface components {
             /** @description The item of another system */
             external_identity: components["schemas"]["ExternalIdentityBody"] | null;
             /**
-             * Parent Id
-             * @description The document in which this one was found: an archive, mailbox or e-mail
+             * Source Url
+             * @description Web address of the original, as its uploader gave it
              */
-            parent_id: string | null;
-            /**
-             * Path
-             * @description The path in the parent document
-             */
-            path: string | null;
-            /**
-             * Part Count
-             * @description Number of documents found in this one; null where it is not counted, as in events
-             */
-            part_count?: number | null;
+            source_url: string | null;
             /**
              * State
              * @description uploaded, extracting, extracted or failed
@@ -3578,7 +3618,7 @@ export interface components {
         };
         /**
          * DocumentUpdate
-         * @description Fields to change; omitted fields stay. `metadata` is replaced as a whole.
+         * @description Fields to change; omitted fields stay. `metadata` is replaced as a whole; an empty `source_url` removes it.
          * @example {
          *       "document_name": "invoice.pdf",
          *       "metadata": {
@@ -3595,6 +3635,11 @@ export interface components {
             metadata?: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
+            /**
+             * Source Url
+             * @description Web address (http or https) of the original, shown with search results and citations
+             */
+            source_url?: string | null;
         };
         /**
          * DocumentsAtPaths
@@ -3964,11 +4009,6 @@ export interface components {
              */
             compress?: boolean | null;
             /**
-             * Include Section
-             * @description Return the `section` of each match, at most 2,000 tokens around it
-             */
-            include_section?: boolean | null;
-            /**
              * History
              * @description Earlier messages of the conversation, used to rewrite the question
              */
@@ -3978,6 +4018,11 @@ export interface components {
              * @description Chat model of the steps that need one
              */
             model?: string | null;
+            /**
+             * Include
+             * @description Details of each passage's document: `tags`, `metadata` (all), or `metadata.<key>`. Default: `tags`
+             */
+            include?: string[];
             /** Document Id */
             document_id: string;
         };
@@ -4891,20 +4936,10 @@ export interface components {
             /** @description The item of another system */
             external_identity: components["schemas"]["ExternalIdentityBody"] | null;
             /**
-             * Parent Id
-             * @description The document in which this one was found: an archive, mailbox or e-mail
+             * Source Url
+             * @description Web address of the original, as its uploader gave it
              */
-            parent_id: string | null;
-            /**
-             * Path
-             * @description The path in the parent document
-             */
-            path: string | null;
-            /**
-             * Part Count
-             * @description Number of documents found in this one; null where it is not counted, as in events
-             */
-            part_count?: number | null;
+            source_url: string | null;
             /**
              * State
              * @description uploaded, extracting, extracted or failed
@@ -6727,6 +6762,38 @@ export interface components {
             /** Content */
             content: string;
             /**
+             * Heading Path
+             * @description The headings above the passage, outermost first
+             */
+            heading_path: string[];
+            /**
+             * Page Name
+             * @description Name of its sheet, slide or chapter; empty for none
+             */
+            page_name: string;
+            /**
+             * Chunk Id
+             * @description Valid until its document is indexed again; empty in old runs
+             */
+            chunk_id: string;
+            /**
+             * Rank
+             * @description Place among the matches of its search, from 1; null for a neighbor
+             */
+            rank: number | null;
+            /** Token Count */
+            token_count: number;
+            /**
+             * Source Url
+             * @description Web address of the document's original
+             */
+            source_url: string | null;
+            /**
+             * Tags
+             * @description Names of the document's tags at the time of the search
+             */
+            tags: string[];
+            /**
              * Text Hash
              * @description Hash of the text of `start` and `end`; null in old answers
              */
@@ -7001,11 +7068,6 @@ export interface components {
              */
             compress?: boolean | null;
             /**
-             * Include Section
-             * @description Return the `section` of each match, at most 2,000 tokens around it
-             */
-            include_section?: boolean | null;
-            /**
              * History
              * @description Earlier messages of the conversation, used to rewrite the question
              */
@@ -7015,6 +7077,11 @@ export interface components {
              * @description Chat model of the steps that need one
              */
             model?: string | null;
+            /**
+             * Include
+             * @description Details of each passage's document: `tags`, `metadata` (all), or `metadata.<key>`. Default: `tags`
+             */
+            include?: string[];
         };
         /**
          * SearchResultResponse
@@ -7098,8 +7165,23 @@ export interface components {
              * @description Name of its sheet, slide or chapter; empty for none
              */
             page_name: string;
-            /** @description Of a match, if `include_section` was requested */
-            section: components["schemas"]["SectionResponse"] | null;
+            /**
+             * Source Url
+             * @description Web address of the document's original, as its uploader gave it
+             */
+            source_url: string | null;
+            /**
+             * Tags
+             * @description Names of the document's tags, if `include` asks for them
+             */
+            tags: string[];
+            /**
+             * Metadata
+             * @description The document's metadata that `include` asks for
+             */
+            metadata: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
         };
         /**
          * SearchSeveralBody
@@ -7190,11 +7272,6 @@ export interface components {
              */
             compress?: boolean | null;
             /**
-             * Include Section
-             * @description Return the `section` of each match, at most 2,000 tokens around it
-             */
-            include_section?: boolean | null;
-            /**
              * History
              * @description Earlier messages of the conversation, used to rewrite the question
              */
@@ -7204,6 +7281,11 @@ export interface components {
              * @description Chat model of the steps that need one
              */
             model?: string | null;
+            /**
+             * Include
+             * @description Details of each passage's document: `tags`, `metadata` (all), or `metadata.<key>`. Default: `tags`
+             */
+            include?: string[];
             /** Kb Ids */
             kb_ids: string[];
         };
@@ -7231,27 +7313,6 @@ export interface components {
              * @description Passages of the page removed by `compress`, since no sentence answers
              */
             without_excerpt: number;
-        };
-        /**
-         * SectionResponse
-         * @description The section around a passage; text between its chunks, such as running heads, is an empty line.
-         */
-        SectionResponse: {
-            /** Content */
-            content: string;
-            /** Start */
-            start: number;
-            /** End */
-            end: number;
-            /** First Page */
-            first_page: number;
-            /** Last Page */
-            last_page: number;
-            /**
-             * Heading Path
-             * @description Ends with the section's own heading; empty for a page
-             */
-            heading_path: string[];
         };
         /**
          * ServerSettingsResponse
@@ -7802,6 +7863,11 @@ export interface components {
              * @default null
              */
             password: string | null;
+             * Source Url
+             * @description Web address (http or https) of the original, shown with search results and citations
+             * @default null
+             */
+            source_url: string | null;
         };
         /**
          * DuplicatePolicy
@@ -9509,8 +9575,6 @@ export interface operations {
                 source?: string | null;
                 /** @description The document of this item of `source` */
                 external_id?: string | null;
-                /** @description Documents found in this one, without those found in them in turn */
-                parent_id?: string | null;
                 /** @description Comma-separated ids. Documents must have all of these tags */
                 tag_ids?: string | null;
                 /** @description Documents with a tag of this knowledge base */

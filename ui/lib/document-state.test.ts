@@ -31,6 +31,7 @@ function document(state: string, bases: Base[] = [], more: Partial<DocumentDetai
     parent_id: null,
     path: null,
     part_count: 0,
+    source_url: null,
     state,
     tag_ids: [],
     metadata: {},

@@ -11,6 +11,7 @@ function document(changes: Partial<LiveDocument> = {}): LiveDocument {
     parent_id: null,
     path: null,
     part_count: 0,
+    source_url: null,
     state: "extracting",
     tag_ids: [],
     metadata: {},

@@ -131,5 +131,11 @@ def _citation(item: Cited, page: int) -> ChatCitation:
         marks=item.marks,
         heading_path=passage.heading_path,
         page_name=passage.page_name,
+        chunk_id=passage.chunk_id,
+        rank=passage.rank,
+        token_count=passage.token_count,
+        source_url=passage.source_url,
+        tags=passage.tags,
+        metadata=passage.metadata,
         text_hash=passage.text_hash,
     )

@@ -127,7 +127,8 @@ class DraftRecorder:
 
     async def search(self, request: SearchRequest) -> SearchResponse:
         """Search the thread's knowledge bases within its budget, and count the use in the draft."""
-        wanted = replace(request, score_threshold=self.thread.score_threshold)
+        thread = self.thread
+        wanted = replace(request, score_threshold=thread.score_threshold, include=thread.include)
         with counting_spus() as charged, counting_calls() as made, requiring_budget(self._require_for(made)):
             try:
                 return await self._search_loaded(wanted)

@@ -86,6 +86,7 @@ class Chats:
             score_threshold=threshold,
             top_k=wanted.top_k or self._settings.top_k,
             searches_again=wanted.searches_again,
+            include=wanted.include,
             token_budget=wanted.token_budget,
             created_at=now,
             updated_at=now,
@@ -117,7 +118,7 @@ class Chats:
             raise unknown_thread(thread_id)
 
     async def change(self, organization: Organization, thread_id: str, changes: Mapping[str, Any]) -> ChatThread:
-        """Change title, model, score_threshold, top_k, searches_again or token_budget; applies to later answers."""
+        """Change title, model, score_threshold, top_k, searches_again, include or token_budget, for later answers."""
         await self.get(organization.id, thread_id)
         if changes.get("model") is not None:
             await self._chat.choose(organization, changes["model"])

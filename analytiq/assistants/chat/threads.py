@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from analytiq.retrieval.pipeline.details import SMALL
+
 
 @dataclass(frozen=True, slots=True)
 class NewThread:
@@ -13,6 +15,7 @@ class NewThread:
     score_threshold: float | None = None
     top_k: int | None = None
     searches_again: bool = True
+    include: tuple[str, ...] = SMALL
     token_budget: int | None = None
 
 

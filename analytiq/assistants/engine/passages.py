@@ -80,4 +80,10 @@ def _passage(result: SearchResult, numbers: dict[ChunkKey, int]) -> ShownPassage
         text_hash=result.text_hash,
         heading_path=result.heading_path,
         page_name=result.page_name,
+        chunk_id=result.chunk_id,
+        rank=result.rank,
+        token_count=result.token_count,
+        source_url=result.source_url,
+        tags=result.tags,
+        metadata=dict(result.metadata),
     )

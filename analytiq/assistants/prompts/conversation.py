@@ -94,5 +94,12 @@ def _shown(passage: ShownPassage) -> dict[str, object]:
         "chunk": passage.chunk_index,
         "relevance": round(passage.relevance, 3),
         **({"section": " > ".join(map(one_line, path))[:MOST_PATH_CHARACTERS]} if path else {}),
+        **_of_document(passage),
         "content": passage.content,
     }
+
+
+def _of_document(passage: ShownPassage) -> dict[str, object]:
+    """Return what is known of the passage's document, without empty fields."""
+    known: dict[str, object] = {"source_url": passage.source_url, "tags": [one_line(tag) for tag in passage.tags]}
+    return {name: value for name, value in known.items() if value}

@@ -3,6 +3,7 @@
 import hashlib
 import re
 import unicodedata
+from urllib.parse import urlsplit
 
 from analytiq.errors import InvalidInputError
 from analytiq.models.document import ExternalIdentity
@@ -15,6 +16,7 @@ LONGEST_SOURCE = 100
 LONGEST_EXTERNAL_ID = 2048
 """Most characters of an external id, which may be an address."""
 LONGEST_VERSION = 256
+LONGEST_SOURCE_URL = 2048
 DIRECTION_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """They reverse the text, so that `report\\u202efdp.exe` looks like a PDF; Arabic and Hebrew names need none."""
 
@@ -83,6 +85,29 @@ def validated_origin(origin: str, *, field: str = "origin") -> str:
     if any(is_control(character) for character in origin):
         raise InvalidInputError.of_field(field, "Must not hold control characters.")
     return origin
+
+
+def validated_source_url(address: str, *, field: str = "source_url") -> str:
+    """Validate the web address of a document's original: http or https, with a host and without credentials.
+
+    Raises:
+        InvalidInputError: it is not such an address.
+    """
+    if not 1 <= len(address) <= LONGEST_SOURCE_URL:
+        raise InvalidInputError.of_field(field, f"Must have 1 to {LONGEST_SOURCE_URL} characters.")
+    if any(is_control(character) or character.isspace() or character in '<>"\\' for character in address):
+        raise InvalidInputError.of_field(field, "Must not hold spaces, quotes, backslashes or control characters.")
+    try:
+        parts = urlsplit(address)
+        is_web = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_web = False
+        parts = urlsplit("")
+    if not is_web:
+        raise InvalidInputError.of_field(field, "Must be an address such as https://example.com/page.")
+    if parts.username is not None or parts.password is not None:
+        raise InvalidInputError.of_field(field, "Must not hold a user name or password.")
+    return address
 
 
 def validated_external_identity(identity: ExternalIdentity, *, field: str = "external_identity") -> ExternalIdentity:

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from analytiq.errors import ConflictError, NotFoundError
 from analytiq.ingestion.documents.metadata import validated_metadata
 from analytiq.ingestion.documents.metadata_fields import DeclaredFields, MetadataFields
-from analytiq.ingestion.documents.naming import identity_of, validated_path
+from analytiq.ingestion.documents.naming import identity_of, validated_path, validated_source_url
 from analytiq.ingestion.documents.requests import clean_request, extract_request
 from analytiq.ingestion.documents.storage import Storage
 from analytiq.ingestion.membership import document_changed
@@ -80,12 +80,16 @@ class Documents:
         document_name: str | None = None,
         tag_ids: Sequence[str] | None = None,
         metadata: Mapping[str, JsonValue] | None = None,
+        source_url: str | None = None,
         request_id: str | None = None,
     ) -> Document:
-        """Change name, tags (known to exist) or metadata; leaving a knowledge base takes effect at once.
+        """Change name, tags (known to exist), metadata or source address; leaving a knowledge base is immediate.
+
+        An empty `source_url` removes the address.
 
         Raises:
-            InvalidInputError: the metadata is not storable, or a declared field has a value of another type.
+            InvalidInputError: the metadata is not storable, a declared field has a value of another type, or the
+                address is not one of the web.
             ConflictError: another document has the new name and the same bytes.
         """
         document = await self.get(organization_id, document_id)
@@ -101,6 +105,8 @@ class Documents:
             changes["metadata"], declared = await self._metadata_fields.fitted(
                 organization_id, validated_metadata(metadata)
             )
+        if source_url is not None:
+            changes["source_url"] = validated_source_url(source_url) if source_url else None
         if not changes:
             return document
 

@@ -34,6 +34,7 @@ class Placement:
     document_name: str
     origin: str | None
     external_identity: ExternalIdentity | None
+    source_url: str | None
     merges: bool
     """See `Uploads.commit`."""
     content_type: str
@@ -268,10 +269,10 @@ def _item_changes(placement: Placement, document: Document, item: ExternalIdenti
 
 
 def _told(placement: Placement, document: Document) -> dict[str, Any]:
-    """Return the changes of tags and metadata that the upload requests."""
+    """Return the changes of tags, metadata and source address that the upload requests."""
     if placement.merges:
         return _merged(placement, document)
-    changes: dict[str, Any] = {}
+    changes: dict[str, Any] = _new_address(placement, document)
     if placement.tag_ids is not None and placement.tag_ids != document.tag_ids:
         changes["tag_ids"] = list(placement.tag_ids)
     if placement.metadata is not None and placement.metadata != document.metadata:
@@ -280,12 +281,12 @@ def _told(placement: Placement, document: Document) -> dict[str, Any]:
 
 
 def _merged(placement: Placement, document: Document) -> dict[str, Any]:
-    """Return the changes that add the upload's tags, metadata and origin to a document.
+    """Return the changes that add the upload's tags, metadata, origin and source address to a document.
 
     Raises:
         InvalidInputError: the document would exceed the limit on metadata.
     """
-    changes: dict[str, Any] = {}
+    changes: dict[str, Any] = _new_address(placement, document)
     tag_ids = list(dict.fromkeys([*document.tag_ids, *(placement.tag_ids or ())]))
     if tag_ids != list(document.tag_ids):
         changes["tag_ids"] = tag_ids
@@ -295,6 +296,13 @@ def _merged(placement: Placement, document: Document) -> dict[str, Any]:
     if placement.origin is not None and document.origin is None:
         changes["origin"] = placement.origin
     return changes
+
+
+def _new_address(placement: Placement, document: Document) -> dict[str, Any]:
+    """Return the change of the source address that the upload requests."""
+    if placement.source_url is None or placement.source_url == document.source_url:
+        return {}
+    return {"source_url": placement.source_url}
 
 
 def _is_same(placement: Placement, document: Document) -> bool:
@@ -325,6 +333,7 @@ def _new_document(placement: Placement) -> Document:
         identity=_identity_of(placement),
         external_identity=item,
         part_of=placement.part_of,
+        source_url=placement.source_url,
         sha256=placement.stored.sha256,
         byte_size=placement.stored.byte_size,
         content_type=placement.content_type,

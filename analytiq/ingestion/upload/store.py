@@ -12,7 +12,12 @@ from analytiq import clock
 from analytiq.errors import InvalidInputError, TransientError
 from analytiq.ingestion.documents.metadata import validated_metadata
 from analytiq.ingestion.documents.metadata_fields import MetadataFields
-from analytiq.ingestion.documents.naming import validated_external_identity, validated_origin, validated_path
+from analytiq.ingestion.documents.naming import (
+    validated_external_identity,
+    validated_origin,
+    validated_path,
+    validated_source_url,
+)
 from analytiq.ingestion.documents.storage import Storage
 from analytiq.ingestion.upload.placement import Placement, Placing
 from analytiq.models.document import Document, ExternalIdentity
@@ -126,6 +131,7 @@ class Uploads:
         origin: str | None = None,
         external_identity: ExternalIdentity | None = None,
         password: str | None = None,
+        source_url: str | None = None,
         request_id: str | None = None,
     ) -> UploadResult:
         """Create a document of the staged bytes, by the policy for duplicates; `tag_ids` are known to exist.
@@ -143,11 +149,12 @@ class Uploads:
             origin: see `Document.origin`.
             external_identity: see `Document.external_identity`.
             password: opens an encrypted file; encrypted for storage (`DocumentPasswords.sealed`).
+            source_url: see `Document.source_url`; None keeps that of an existing document.
             request_id: the call's id, for the log.
 
         Raises:
-            InvalidInputError: the path, the origin or the external identity is invalid, `policy` asks for a copy of an
-                item, the metadata is not storable, or a declared field has a value of another type.
+            InvalidInputError: the path, the origin, the address or the external identity is invalid, `policy` asks
+                for a copy of an item, the metadata is not storable, or a declared field has a value of another type.
             ConflictError: the document to replace is ambiguous.
             QuotaExceededError: the organization has no room for it.
         """
@@ -167,6 +174,7 @@ class Uploads:
             document_name=staged.document_name if path is None else validated_path(path),
             origin=None if origin is None else validated_origin(origin),
             external_identity=external_identity,
+            source_url=None if source_url is None else validated_source_url(source_url),
             merges=merges,
             content_type=staged.content_type,
             tag_ids=None if tag_ids is None else tuple(tag_ids),

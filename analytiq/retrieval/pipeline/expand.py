@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from analytiq.errors import AnalytiqError
+from analytiq.models.document import DocumentDetails
 from analytiq.models.vector import Passage
 from analytiq.retrieval.pipeline.context import Hit, SearchContext
+from analytiq.retrieval.pipeline.details import Details, WantedDetails
 from analytiq.retrieval.pipeline.highlight import Highlighter
 from analytiq.retrieval.pipeline.request import SearchResult, SourceSummary
 from analytiq.retrieval.pipeline.retrieve import Retrieve
@@ -14,8 +16,8 @@ from analytiq.retrieval.pipeline.select_hits import read_texts
 from analytiq.storage.repositories.vectors import VectorRepository
 
 
-async def expand(context: SearchContext, vectors: VectorRepository, retrieve: Retrieve) -> None:
-    """Fill in the results."""
+async def expand(context: SearchContext, vectors: VectorRepository, retrieve: Retrieve, details: Details) -> None:
+    """Fill in the results, with the details of their documents that the request asks for."""
     own = context.request.coalesce_neighbors
     neighbors = {
         scope.knowledge_base.id: scope.knowledge_base.coalesce_neighbors if own is None else own
@@ -25,13 +27,20 @@ async def expand(context: SearchContext, vectors: VectorRepository, retrieve: Re
     shown = with_neighbors(page, neighbors=neighbors, chunk_counts=context.chunk_counts)
     await _read_neighbors(context, [hit for hit in shown if not hit.is_matched], vectors, retrieve)
     highlighter = Highlighter(context.question)
+    documents = list(dict.fromkeys(hit.document_id for hit in shown))
+    wanted = WantedDetails.of(context.request.include)
+    with context.trace.step("details"):
+        described = await details.of(context.organization.id, documents, wanted) if documents else {}
     ranks = {hit.key: rank for rank, hit in enumerate(page, start=context.request.skip + 1)}
     sections = await read_sections(context, vectors, page) if context.request.include_section else {}
     context.results = [
-        replace(
-            _result(context, hit, context.texts[hit.key], highlighter),
-            rank=ranks.get(hit.key),
-            section=sections.get(hit.key),
+        _detailed(
+            replace(
+                _result(context, hit, context.texts[hit.key], highlighter),
+                rank=ranks.get(hit.key),
+                section=sections.get(hit.key),
+            ),
+            described,
         )
         for hit in shown
         if hit.key in context.texts
@@ -108,6 +117,13 @@ def _windows(
         else:
             merged.append((start, stop))
     return ranges
+
+
+def _detailed(result: SearchResult, described: Mapping[str, DocumentDetails]) -> SearchResult:
+    known = described.get(result.document_id)
+    if known is None:
+        return result
+    return replace(result, source_url=known.source_url, tags=known.tags, metadata=known.metadata)
 
 
 def _result(context: SearchContext, hit: Hit, passage: Passage, highlighter: Highlighter) -> SearchResult:

@@ -1,9 +1,13 @@
 """The request and the response of a search."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from pydantic import JsonValue
+
 from analytiq.retrieval.filters.tree import EVERYTHING, Filter
+from analytiq.retrieval.pipeline.details import SMALL
 from analytiq.retrieval.pipeline.weights import Weights
 
 
@@ -49,6 +53,7 @@ class SearchRequest:
     `coalesce_neighbors` None: the knowledge base's own. `alpha`: the weight of the vector retriever, from 0 to 1; None:
     by the share of the question that the embedding model knows (`analytiq.retrieval.pipeline.weights`). `model`: the
     chat model of the steps that need one. `include_section`: return the section of each match.
+    `include`: details of the documents, see `WantedDetails`.
     """
 
     query: str
@@ -69,6 +74,7 @@ class SearchRequest:
     include_section: bool | None = None
     history: tuple[Turn, ...] = ()
     model: str | None = None
+    include: tuple[str, ...] = SMALL
 
 
 @dataclass(slots=True)
@@ -112,6 +118,7 @@ class SearchResult:
     `chunk_id` is valid until the document is indexed again. `rank`: among the matches, from 1; None for a neighbour.
     `heading_path`: the headings above the whole passage, outermost first. `page_name`: of its sheet, slide or chapter.
     `section`: of a match, if requested.
+    `source_url`: the document's web address. `tags` (names) and `metadata`: of the document, as the request chose.
     """
 
     kb_id: str
@@ -136,6 +143,9 @@ class SearchResult:
     heading_path: tuple[str, ...] = ()
     page_name: str = ""
     section: Section | None = None
+    source_url: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
 
 
 @dataclass(frozen=True, slots=True)

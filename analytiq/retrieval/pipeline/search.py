@@ -14,6 +14,7 @@ from analytiq.retrieval.filters.tree import Filter, speaks_of_pages
 from analytiq.retrieval.pipeline.check import Check
 from analytiq.retrieval.pipeline.compress import compress
 from analytiq.retrieval.pipeline.context import Observer, Scope, SearchContext, ignore
+from analytiq.retrieval.pipeline.details import Details
 from analytiq.retrieval.pipeline.embed import Embed
 from analytiq.retrieval.pipeline.expand import expand, sources_of
 from analytiq.retrieval.pipeline.fuse import fuse
@@ -48,6 +49,7 @@ class Search:
         self._embed = Embed(models.embedding, has_keywords=retrieve.has_keywords)
         self._retrieve = retrieve
         self._check = Check(repositories)
+        self._details = Details(repositories)
 
     async def search(self, organization: Organization, kb_id: str, request: SearchRequest) -> SearchResponse:
         """Answer a question from one knowledge base; see `search_several`."""
@@ -60,7 +62,7 @@ class Search:
 
         Raises:
             NotFoundError: no such knowledge base.
-            InvalidInputError: names the invalid field.
+            InvalidInputError: names the invalid field or the unknown detail.
             QuotaExceededError: the quota does not allow embedding the question.
             StoreLoadingError: the vectors are not loaded into memory yet; ask again.
         """
@@ -106,7 +108,7 @@ class Search:
 
     async def present(self, context: SearchContext) -> None:
         """Build results of the selected hits: with their neighbours, and compressed if requested."""
-        await expand(context, self._vectors, self._retrieve)
+        await expand(context, self._vectors, self._retrieve, self._details)
         if context.request.compress and context.results:
             with context.trace.step("compress"):
                 await compress(context, self._models.compressor, timeout_seconds=self._settings.step_timeout_seconds)

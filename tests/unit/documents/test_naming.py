@@ -16,6 +16,7 @@ from analytiq.ingestion.documents.naming import (
     validated_name,
     validated_origin,
     validated_path,
+    validated_source_url,
 )
 from analytiq.models.document import ExternalIdentity
 
@@ -181,3 +182,25 @@ def test_part_of_an_external_identity_that_cannot_be_kept_is_named(part: str, va
 def test_external_identity_stays_as_the_other_system_spells_it() -> None:
     identity = ExternalIdentity(source="Wiki ", external_id="https://wiki/é?a=1#b", version='W/"é"')
     assert validated_external_identity(identity) == identity
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["https://example.com", "http://example.com:8080/a?b=%20#c", "https://bücher.example/ä", "https://[::1]/x"],
+)
+def test_web_address_of_an_original_is_kept_as_given(address: str) -> None:
+    assert validated_source_url(address) == address
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "", "example.com/page", "//example.com", "ftp://example.com", "javascript:alert(1)", "data:text/html,x",
+        "https://", "https:///path", "https://user@example.com", "https://user:pass@example.com", "https://a b",
+        "https://example.com/\n", "https://example.com\\@evil.example", "https://[::1", "https://example.com:99999/",
+        'https://example.com/"><script>', "https://example.com/\u202e", f"https://example.com/{'x' * 2048}",
+    ],
+)  # fmt: skip
+def test_other_addresses_are_refused(address: str) -> None:
+    with pytest.raises(InvalidInputError):
+        validated_source_url(address)

@@ -7,6 +7,7 @@ import { lazy, Suspense, useEffect, useRef, useState } from "react";
 
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import { ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
+import { SourceLink } from "@/components/source-link";
 import { Banner } from "@/components/state";
 import { Button } from "@/components/ui/button";
 import { Textarea } from "@/components/ui/field";
@@ -250,7 +251,7 @@ function Said({ message, live, goOn }: { message: Message; live?: Live; goOn?: {
                   {citation.source}, page {citation.page}
                 </Link>
               )}{" "}
-              <q className="break-words">{citation.quote}</q>
+              <q className="break-words">{citation.quote}</q> <SourceLink address={citation.source_url} />
             </li>
           ))}
         </ol>

@@ -3,6 +3,7 @@
 import Link from "next/link";
 
 import { passageHref, passageOf } from "@/components/viewer/passage";
+import { SourceLink } from "@/components/source-link";
 import { formatScore } from "@/lib/format";
 
 import type { Hit } from "./queries";
@@ -75,6 +76,7 @@ export function HitCard({
             {scores.rerank !== null && <Score name="Reranked" value={scores.rerank} />}
           </dl>
         )}
+        <Details hit={hit} />
         <p className="mt-1 text-base break-words whitespace-pre-line">
           <Marked text={hit.content} spans={hit.highlights} />
         </p>
@@ -95,6 +97,31 @@ function Breadcrumb({ names }: { names: readonly string[] }) {
       <span className="sr-only">Under </span>
       {names.join(" › ")}
     </p>
+  );
+}
+
+/** The tags of the document, the chosen metadata, and the address of its original. */
+function Details({ hit }: { hit: Hit }) {
+  const metadata = Object.entries(hit.metadata);
+  if (hit.tags.length === 0 && metadata.length === 0 && !hit.source_url) return null;
+  return (
+    <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-xs text-text-2">
+      {hit.tags.length > 0 && (
+        <ul className="flex flex-wrap gap-1" aria-label="Tags">
+          {hit.tags.map((tag) => (
+            <li key={tag} className="chip">
+              {tag}
+            </li>
+          ))}
+        </ul>
+      )}
+      {metadata.map(([name, value]) => (
+        <span key={name} className="min-w-0 truncate">
+          {name}: {typeof value === "string" ? value : JSON.stringify(value)}
+        </span>
+      ))}
+      <SourceLink address={hit.source_url} />
+    </div>
   );
 }
 

@@ -11,6 +11,7 @@ import { documentKeys } from "@/api/keys";
 import { EmptyState, tellFailure } from "@/components/feedback";
 import { May } from "@/components/may";
 import { ScrollArea } from "@/components/scroll-area";
+import { SourceLink } from "@/components/source-link";
 import { State, type Tone } from "@/components/state";
 import { TagChip } from "@/components/tag-chip";
 import { TagPicker } from "@/components/tag-picker";
@@ -98,6 +99,11 @@ export function DetailsTab({ document }: { document: DocumentDetail }) {
               <Line term="Source">
                 {document.external_identity.source}: {document.external_identity.external_id}
                 {document.external_identity.version && ` (version ${document.external_identity.version})`}
+              </Line>
+            )}
+            {document.source_url && (
+              <Line term="Original">
+                <SourceLink address={document.source_url} />
               </Line>
             )}
             <Line term="SHA-256">

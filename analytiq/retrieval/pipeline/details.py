@@ -1,0 +1,72 @@
+"""Details: the fields of their documents that results show, as the caller chooses."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from analytiq.errors import InvalidInputError
+from analytiq.models.document import Document, DocumentDetails
+from analytiq.storage.all_repositories import Repositories
+
+TAGS = "tags"
+METADATA = "metadata"
+_ONE_FIELD = "metadata."
+SMALL = (TAGS,)
+"""The details of a result by default: metadata may be large."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedDetails:
+    """The chosen details; `fields` None: all metadata."""
+
+    tags: bool
+    fields: frozenset[str] | None
+
+    @classmethod
+    def of(cls, include: Sequence[str]) -> "WantedDetails":
+        """Read a choice such as `["tags", "metadata.customer"]`.
+
+        Raises:
+            InvalidInputError: names the unknown detail.
+        """
+        fields: set[str] = set()
+        for name in include:
+            if name.startswith(_ONE_FIELD) and name != _ONE_FIELD:
+                fields.add(name.removeprefix(_ONE_FIELD))
+            elif name not in (TAGS, METADATA):
+                raise InvalidInputError.of_field(
+                    "include", f"Unknown detail {name[:100]!r}. Allowed: tags, metadata, metadata.<key>."
+                )
+        return cls(TAGS in include, None if METADATA in include else frozenset(fields))
+
+    def metadata_of(self, document: Document) -> Mapping[str, JsonValue]:
+        """Return the chosen metadata of a document."""
+        if self.fields is None:
+            return document.metadata
+        return {name: value for name, value in document.metadata.items() if name in self.fields}
+
+
+class Details:
+    """Reader of the details of documents."""
+
+    def __init__(self, repositories: Repositories) -> None:
+        self._documents = repositories.documents
+        self._tags = repositories.tags
+
+    async def of(
+        self, organization_id: str, document_ids: Sequence[str], wanted: WantedDetails
+    ) -> dict[str, DocumentDetails]:
+        """Return the details by document id; documents deleted meanwhile have none."""
+        documents = await self._documents.of_organizations([organization_id], document_ids)
+        tag_ids = {tag_id for document in documents for tag_id in document.tag_ids} if wanted.tags else set[str]()
+        tags = await self._tags.with_ids(organization_id, sorted(tag_ids)) if tag_ids else []
+        names = {tag.id: tag.name for tag in tags}
+        return {
+            document.id: DocumentDetails(
+                source_url=document.source_url,
+                tags=tuple(names[tag_id] for tag_id in document.tag_ids if tag_id in names),
+                metadata=wanted.metadata_of(document),
+            )
+            for document in documents
+        }
