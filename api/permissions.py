@@ -48,7 +48,8 @@ _WRITES = (
     "create_tag", "update_tag", "upload_documents", "update_document", "change_documents", "extract_document",
     "update_document_password",
     "retry_documents",
-    "create_knowledge_base", "update_knowledge_base", "replay_jobs", "replay_job", "cancel_job", "cancel_jobs",
+    "create_knowledge_base", "update_knowledge_base", "move_knowledge_base",
+    "replay_jobs", "replay_job", "cancel_job", "cancel_jobs",
     "create_prompt",
     "update_prompt", "run_prompt", "cancel_prompt_run", "update_prompt_result", "update_chat_thread",
 )  # fmt: skip

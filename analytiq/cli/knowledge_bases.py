@@ -11,6 +11,11 @@ from analytiq.cli.options import DataDir
 from analytiq.client import Client, KnowledgeBase, ProblemError, Tag
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError
 
+SearchedMetadata = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY", help="Metadata key whose values are searched with each chunk. Repeatable."),
+]
+
 app = typer.Typer(help="Manage knowledge bases.", no_args_is_help=True)
 
 
@@ -36,6 +41,7 @@ def kb_create(
             "--context/--no-context", help="Search each chunk with its document's title and name, and its headings."
         ),
     ] = True,
+    searched_metadata: SearchedMetadata = None,
     data_dir: DataDir = None,
 ) -> None:
     """Create a knowledge base."""
@@ -48,9 +54,54 @@ def kb_create(
             chunk_size=chunk_size,
             chunk_overlap=chunk_overlap,
             context=context,
+            searched_metadata=searched_metadata or (),
         )
         tell_destination(created)
         typer.echo(created.kb_id)
+
+
+@app.command("move")
+def kb_move(
+    *,
+    name: Annotated[str, typer.Argument(metavar="NAME-OR-ID")],
+    context: Annotated[
+        bool,
+        typer.Option(
+            "--context/--no-context", help="Search each chunk with its document's title and name, and its headings."
+        ),
+    ] = True,
+    searched_metadata: SearchedMetadata = None,
+    chunker: Annotated[str | None, typer.Option(help="Chunker that splits the texts.")] = None,
+    chunk_size: Annotated[int | None, typer.Option(min=1, max=8192, help="Tokens.")] = None,
+    chunk_overlap: Annotated[int | None, typer.Option(min=0, max=4096, help="Tokens.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Index a knowledge base again by other settings, while searches go on."""
+    with api_client(data_dir) as client:
+        chosen = choose(client, name)
+        forecast = client.forecast(
+            tag_ids=chosen.tag_ids,
+            chunker_type=chunker or chosen.chunker_type,
+            chunk_size=chunk_size or chosen.chunk_size,
+            chunk_overlap=chosen.chunk_overlap if chunk_overlap is None else chunk_overlap,
+            embedding_model=chosen.embedding_model,
+            context=context,
+            searched_metadata=chosen.searched_metadata if searched_metadata is None else searched_metadata,
+        )
+        about = "about " if forecast.is_estimated else ""
+        cost = f"{about}{forecast.spus.value} SPUs for {forecast.document_count} documents"
+        if not yes:
+            typer.confirm(f"Index {chosen.name!r} again? It costs {cost}.", abort=True)
+        client.move_knowledge_base(
+            chosen.kb_id,
+            context=context,
+            searched_metadata=searched_metadata,
+            chunker_type=chunker,
+            chunk_size=chunk_size,
+            chunk_overlap=chunk_overlap,
+        )
+        note(f"Moving {chosen.name!r}: {cost}. `analytiq status` shows the remaining work.")
 
 
 @app.command("delete")
@@ -141,14 +192,19 @@ def print_table(client: Client) -> None:
     """Print all knowledge bases."""
     names = {tag.tag_id: tag.name for tag in client.tags()}
     rows: list[tuple[str, ...]] = []
+    without_context: list[KnowledgeBase] = []
     for item in client.knowledge_bases():
         tags = ", ".join(names.get(tag_id, tag_id) for tag_id in item.tag_ids)
         counts = (str(item.document_count), str(item.failed_document_count), str(item.chunk_count))
         rows.append((item.name, item.kb_id, item.status, *counts, tags, item.embedding_model))
+        if not item.context:
+            without_context.append(item)
     if rows:
         print_rows(("knowledge base", "id", "status", "documents", "failed", "chunks", "tags", "model"), rows)
     else:
         note("There is no knowledge base yet.")
+    if without_context:
+        note(f"Indexed without context: {_names(without_context)}. `analytiq kb move NAME` turns it on.")
 
 
 def _names(found: Sequence[KnowledgeBase]) -> str:

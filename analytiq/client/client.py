@@ -145,10 +145,12 @@ class Client(
         embedding_model: str | None = None,
         coalesce_neighbors: int = 0,
         context: bool = True,
+        searched_metadata: Sequence[str] = (),
     ) -> KnowledgeBase:
         """Create a knowledge base; documents that share a tag with it are indexed. Sizes are in tokens.
 
         `context`: embed and search each chunk with its document's title and name, and its headings.
+        `searched_metadata`: metadata keys whose values are part of the context.
         """
         body: dict[str, Any] = {
             "name": name,
@@ -159,10 +161,36 @@ class Client(
             "chunk_overlap": chunk_overlap,
             "coalesce_neighbors": coalesce_neighbors,
             "context": context,
+            "searched_metadata": list(searched_metadata),
         }
         if embedding_model is not None:
             body["embedding_model"] = embedding_model
         return KnowledgeBase.model_validate_json(self._transport.call("POST", "/knowledge-bases", json=body))
+
+    def move_knowledge_base(
+        self,
+        kb_id: str,
+        *,
+        context: bool = True,
+        searched_metadata: Sequence[str] | None = None,
+        chunker_type: str | None = None,
+        chunk_size: int | None = None,
+        chunk_overlap: int | None = None,
+    ) -> KnowledgeBase:
+        """Index its documents again by other settings, None for the present ones; searches go on meanwhile.
+
+        A second move to the former settings cancels the first.
+        """
+        settings = {
+            "context": context,
+            "searched_metadata": None if searched_metadata is None else list(searched_metadata),
+            "chunker_type": chunker_type,
+            "chunk_size": chunk_size,
+            "chunk_overlap": chunk_overlap,
+        }
+        body = {name: value for name, value in settings.items() if value is not None}
+        path = f"/knowledge-bases/{segment(kb_id)}/move"
+        return KnowledgeBase.model_validate_json(self._transport.call("POST", path, json=body, is_repeatable=True))
 
     def delete_knowledge_base(self, kb_id: str, *, detaches_prompts: bool = False) -> None:
         """Delete it; searches fail from now on. Its documents stay.

@@ -19,6 +19,7 @@ class ForecastCalls(Connection):
         chunk_overlap: int | None = None,
         embedding_model: str | None = None,
         context: bool = True,
+        searched_metadata: Sequence[str] = (),
     ) -> Forecast:
         """Forecast the cost of indexing a new knowledge base. Sizes are in tokens.
 
@@ -29,9 +30,10 @@ class ForecastCalls(Connection):
             chunk_overlap: None: 128, at most a quarter of `chunk_size`.
             embedding_model: None: the organization's default.
             context: embed each chunk with its context.
+            searched_metadata: metadata keys whose values are part of the context.
         """
         body: dict[str, Any] = {"tag_ids": list(tag_ids), "chunker_type": chunker_type, "chunk_size": chunk_size}
-        body["context"] = context
+        body |= {"context": context, "searched_metadata": list(searched_metadata)}
         if chunk_overlap is not None:
             body["chunk_overlap"] = chunk_overlap
         if embedding_model is not None:

@@ -265,6 +265,8 @@ class KnowledgeBase(Answer):
     coalesce_neighbors: int
     context: bool = False
     """Whether chunks are embedded and searched with their document's title and name, and their headings."""
+    searched_metadata: list[str] = Field(default_factory=list)
+    """Metadata keys whose values are searched with each chunk."""
     status: str
     health: str = ""
     """complete, indexing, incomplete or failed; empty from an API older than this client."""

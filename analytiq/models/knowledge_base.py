@@ -2,9 +2,11 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+
+from pydantic import JsonValue
 
 from analytiq.models.stored import Stored
 
@@ -37,6 +39,7 @@ class KnowledgeBase(Stored):
     collection back. `first_membership_at`: the time when all pairs of the first indexing were enqueued. The two counts
     were read at `counted_epoch` or later. `vector_store` names the retrieval backend. `context`: chunks are embedded
     and searched with their context; rows of an older release have no such field, and their chunks have none.
+    `searched_metadata`: the metadata keys whose values are part of the context.
     """
 
     id: str
@@ -51,6 +54,7 @@ class KnowledgeBase(Stored):
     embedding_dimensions: int
     coalesce_neighbors: int
     context: bool = False
+    searched_metadata: tuple[str, ...] = ()
     status: KnowledgeBaseStatus
     document_count: int = 0
     chunk_count: int = 0
@@ -70,13 +74,35 @@ class KnowledgeBase(Stored):
         if self.context:
             # Left out without it: knowledge bases of an older release stay as they are.
             parts += ["context", CONTEXT_RELEASE]
+            parts += self.searched_metadata
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
-    def context_hash_of(self, document_name: str) -> str | None:
-        """Return the hash of the part of a document's name that its chunks' context has; None without context."""
+    def context_hash_of(self, document_name: str, metadata: Mapping[str, JsonValue]) -> str | None:
+        """Return the hash of the name and the metadata in the context of a document's chunks; None without context."""
         if not self.context:
             return None
-        return hashlib.sha256(document_name.rpartition("/")[2].encode("utf-8", "surrogatepass")).hexdigest()
+        name, values = document_name.rpartition("/")[2], self.searched_values(metadata)
+        # The name alone without values: entries of an earlier release stay as they are.
+        hashed = json.dumps([name, values]) if values else name
+        return hashlib.sha256(hashed.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def searched_values(self, metadata: Mapping[str, JsonValue]) -> list[str]:
+        """Return the values of a document's metadata that its chunks' context has."""
+        return searched_values(metadata, self.searched_metadata)
+
+
+def searched_values(metadata: Mapping[str, JsonValue], keys: Sequence[str]) -> list[str]:
+    """Return the values of these keys as texts, in the order of the keys."""
+    return [text for key in keys for text in _texts(metadata.get(key))]
+
+
+def _texts(value: JsonValue) -> list[str]:
+    """Return a value, or the values of a list, as text; objects and booleans say nothing to search for."""
+    if isinstance(value, list):
+        return [text for item in value for text in _texts(item)]
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return []
+    return [str(value)] if str(value).strip() else []
 
 
 CHUNKING_RELEASE = 1

@@ -18,6 +18,7 @@ from api.schemas.knowledge_bases import (
     KnowledgeBaseCreate,
     KnowledgeBaseDeleted,
     KnowledgeBaseList,
+    KnowledgeBaseMove,
     KnowledgeBaseResponse,
     KnowledgeBaseUpdate,
     ListedKnowledgeBaseResponse,
@@ -92,6 +93,20 @@ async def update_knowledge_base(
         return await _standing(services, await services.ingestion.knowledge_bases.get(organization.id, kb_id))
     changed = await services.ingestion.knowledge_bases.change(organization.id, kb_id, changes, request_id=request_id)
     return await _standing(services, changed)
+
+
+@router.post("/{kb_id}/move", operation_id="move_knowledge_base")
+async def move_knowledge_base(
+    services: ServicesOf, organization: CurrentOrganization, request_id: RequestId, kb_id: str, body: KnowledgeBaseMove
+) -> KnowledgeBaseResponse:
+    """Move a knowledge base to other settings of its index; an empty body turns context on.
+
+    Jobs index each document again; a forecast with these settings tells the cost. Searches find each document by its
+    former chunks until its new ones are complete. `waiting_document_count` shows the progress. A move to the former
+    settings cancels: documents not reached yet stay as they are.
+    """
+    moved = await services.ingestion.knowledge_bases.move(organization.id, kb_id, body.wanted(), request_id=request_id)
+    return await _standing(services, moved)
 
 
 @router.delete("/{kb_id}", operation_id="delete_knowledge_base")

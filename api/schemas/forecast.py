@@ -8,7 +8,7 @@ from analytiq.inference.credentials.destinations import Destination
 from analytiq.ingestion.knowledge_bases.estimation import Estimate
 from analytiq.ingestion.knowledge_bases.forecast import Forecast, ForecastRequest
 from api.schemas.destinations import DestinationResponse
-from api.schemas.knowledge_bases import TagIds
+from api.schemas.knowledge_bases import SearchedMetadata, TagIds
 from api.schemas.wire import NO_CONTROLS, RequestBody, ResponseBody
 
 CENT_PARTS = 8
@@ -41,6 +41,7 @@ class ForecastBody(RequestBody):
     ] = 128
     embedding_model: Annotated[str, Field(min_length=1, max_length=200), NO_CONTROLS] | None = None
     context: Annotated[bool, Field(description="Embed each chunk with its context")] = True
+    searched_metadata: SearchedMetadata = Field(default_factory=tuple)
 
     def wanted(self, tag_ids: list[str]) -> ForecastRequest:
         """Convert to the library's request."""
@@ -52,6 +53,7 @@ class ForecastBody(RequestBody):
             chunk_overlap=self.chunk_overlap if is_given else min(self.chunk_overlap, self.chunk_size // 4),
             embedding_model=self.embedding_model,
             context=self.context,
+            searched_metadata=self.searched_metadata,
         )
 
 

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AliasPath, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, AliasPath, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic.json_schema import SkipJsonSchema
 
-from analytiq.ingestion.knowledge_bases.service import NewKnowledgeBase
+from analytiq.ingestion.knowledge_bases.service import IndexSettings, NewKnowledgeBase
 from analytiq.ingestion.knowledge_bases.standing import KnowledgeBaseHealth, StandingKnowledgeBase
 from analytiq.models.knowledge_base import LONGEST_NAME
 from api.schemas.destinations import DestinationResponse
@@ -15,12 +15,20 @@ Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 Description = Annotated[str, StringConstraints(max_length=5000), NO_NUL]
 TagIds = Annotated[list[str], Field(max_length=100)]
 Neighbors = Annotated[int, Field(ge=0, le=5)]
+SearchedMetadata = Annotated[
+    tuple[Annotated[str, Field(min_length=1, max_length=200), NO_CONTROLS], ...],
+    Field(
+        max_length=10,
+        description="Metadata keys whose values are embedded and searched with each chunk, as a part of its context",
+    ),
+    AfterValidator(lambda keys: tuple(dict.fromkeys(keys))),
+]
 
 
 def _refuse_change(_: Any) -> None:
     raise ValueError(
-        "Cannot be changed after creation. Create a new knowledge base with the same tags; cached embeddings are"
-        " reused where possible."
+        "Cannot be changed by an update. Move the knowledge base to other settings of its index"
+        " (`POST /knowledge-bases/{kb_id}/move`), or create a new one for another embedding model."
     )
 
 
@@ -66,6 +74,7 @@ class KnowledgeBaseCreate(RequestBody):
             "its sheet or slide. Offsets and stored text stay the chunk alone"
         ),
     ] = True
+    searched_metadata: SearchedMetadata = Field(default_factory=tuple)
 
     def wanted(self, tag_ids: list[str]) -> NewKnowledgeBase:
         """Convert to the library's request."""
@@ -79,6 +88,7 @@ class KnowledgeBaseCreate(RequestBody):
             embedding_model=self.embedding_model,
             coalesce_neighbors=self.coalesce_neighbors,
             context=self.context,
+            searched_metadata=self.searched_metadata,
         )
 
     def _overlap(self) -> int:
@@ -106,7 +116,28 @@ class KnowledgeBaseUpdate(RequestBody):
     embedding_model: Immutable = None
     embedding_dimensions: Immutable = None
     context: Immutable = None
+    searched_metadata: Immutable = None
     vector_store: Immutable = None
+
+
+class KnowledgeBaseMove(RequestBody):
+    """Settings of the index to move to; omitted ones stay, `context` is turned on."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{}, {"searched_metadata": ["customer", "contract_number"]}]}
+    )
+
+    context: bool = Field(
+        default_factory=lambda: True, description="Embed and search each chunk with its context; default: true"
+    )
+    searched_metadata: SearchedMetadata | None = None
+    chunker_type: str | None = None
+    chunk_size: Annotated[int | None, Field(ge=1, le=8192, description="Tokens")] = None
+    chunk_overlap: Annotated[int | None, Field(ge=0, le=4096, description="Tokens")] = None
+
+    def wanted(self) -> IndexSettings:
+        """Convert to the library's request."""
+        return IndexSettings(**self.model_dump())
 
 
 class KnowledgeBaseResponse(ResponseBody):
@@ -124,8 +155,9 @@ class KnowledgeBaseResponse(ResponseBody):
     coalesce_neighbors: int
     context: bool = Field(
         description="Whether chunks are embedded and searched with their context. False for knowledge bases of an "
-        "older release: create one with the same settings and tags and `context: true` to move"
+        "older release: `POST /knowledge-bases/{kb_id}/move` turns it on"
     )
+    searched_metadata: list[str] = Field(description="Metadata keys whose values are searched with each chunk")
     vector_store: str = Field(description="Retrieval backend: `local`, or MongoDB's search (`mongodb`)")
     status: str = Field(description="`indexing` until the first indexing is finished, then `active`; or `error`")
     health: KnowledgeBaseHealth = Field(

@@ -26,6 +26,7 @@ export const kbKeys = {
   documents: (kbId: string, ...page: number[]) => ["kbs", "documents", kbId, ...page] as const,
   chunks: (kbId: string, documentId: string | null, page: number) => ["kbs", "chunks", kbId, documentId, page] as const,
   forecast: (body: object) => ["kbs", "forecast", body] as const,
+  preview: (body: object) => ["kbs", "preview", body] as const,
 };
 
 export const tagKeys = {

@@ -707,6 +707,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/knowledge-bases/{kb_id}/move": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Move Knowledge Base
+         * @description Move a knowledge base to other settings of its index; an empty body turns context on.
+         *
+         *     Jobs index each document again; a forecast with these settings tells the cost. Searches find each document by its
+         *     former chunks until its new ones are complete. `waiting_document_count` shows the progress. A move to the former
+         *     settings cancels: documents not reached yet stay as they are.
+         */
+        post: operations["move_knowledge_base"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/knowledge-bases/{kb_id}/documents": {
         parameters: {
             query?: never;
@@ -4216,6 +4240,11 @@ export interface components {
              * @default true
              */
             context: boolean;
+            /**
+             * Searched Metadata
+             * @description Metadata keys whose values are embedded and searched with each chunk, as a part of its context
+             */
+            searched_metadata?: string[];
         };
         /**
          * Fusion
@@ -4732,6 +4761,11 @@ export interface components {
              * @default true
              */
             context: boolean;
+            /**
+             * Searched Metadata
+             * @description Metadata keys whose values are embedded and searched with each chunk, as a part of its context
+             */
+            searched_metadata?: string[];
         };
         /**
          * KnowledgeBaseDeleted
@@ -4766,6 +4800,38 @@ export interface components {
             skip: number;
         };
         /**
+         * KnowledgeBaseMove
+         * @description Settings of the index to move to; omitted ones stay, `context` is turned on.
+         * @example {}
+         * @example {
+         *       "searched_metadata": [
+         *         "customer",
+         *         "contract_number"
+         *       ]
+         *     }
+         */
+        KnowledgeBaseMove: {
+            /**
+             * Context
+             * @description Embed and search each chunk with its context; default: true
+             */
+            context?: boolean;
+            /** Searched Metadata */
+            searched_metadata?: string[] | null;
+            /** Chunker Type */
+            chunker_type?: string | null;
+            /**
+             * Chunk Size
+             * @description Tokens
+             */
+            chunk_size?: number | null;
+            /**
+             * Chunk Overlap
+             * @description Tokens
+             */
+            chunk_overlap?: number | null;
+        };
+        /**
          * KnowledgeBaseResponse
          * @description A knowledge base with its whole configuration.
          */
@@ -4792,9 +4858,14 @@ export interface components {
             coalesce_neighbors: number;
             /**
              * Context
-             * @description Whether chunks are embedded and searched with their context. False for knowledge bases of an older release: create one with the same settings and tags and `context: true` to move
+             * @description Whether chunks are embedded and searched with their context. False for knowledge bases of an older release: `POST /knowledge-bases/{kb_id}/move` turns it on
              */
             context: boolean;
+            /**
+             * Searched Metadata
+             * @description Metadata keys whose values are searched with each chunk
+             */
+            searched_metadata: string[];
             /**
              * Vector Store
              * @description Retrieval backend: `local`, or MongoDB's search (`mongodb`)
@@ -5065,9 +5136,14 @@ export interface components {
             coalesce_neighbors: number;
             /**
              * Context
-             * @description Whether chunks are embedded and searched with their context. False for knowledge bases of an older release: create one with the same settings and tags and `context: true` to move
+             * @description Whether chunks are embedded and searched with their context. False for knowledge bases of an older release: `POST /knowledge-bases/{kb_id}/move` turns it on
              */
             context: boolean;
+            /**
+             * Searched Metadata
+             * @description Metadata keys whose values are searched with each chunk
+             */
+            searched_metadata: string[];
             /**
              * Vector Store
              * @description Retrieval backend: `local`, or MongoDB's search (`mongodb`)
@@ -5401,9 +5477,14 @@ export interface components {
             coalesce_neighbors: number;
             /**
              * Context
-             * @description Whether chunks are embedded and searched with their context. False for knowledge bases of an older release: create one with the same settings and tags and `context: true` to move
+             * @description Whether chunks are embedded and searched with their context. False for knowledge bases of an older release: `POST /knowledge-bases/{kb_id}/move` turns it on
              */
             context: boolean;
+            /**
+             * Searched Metadata
+             * @description Metadata keys whose values are searched with each chunk
+             */
+            searched_metadata: string[];
             /**
              * Vector Store
              * @description Retrieval backend: `local`, or MongoDB's search (`mongodb`)
@@ -11161,6 +11242,79 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["KnowledgeBaseDeleted"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    move_knowledge_base: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                kb_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KnowledgeBaseMove"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeBaseResponse"];
                 };
             };
             /** @description Invalid request */

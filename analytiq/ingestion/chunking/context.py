@@ -1,4 +1,4 @@
-"""The context of a chunk: its document's title and name, its headings, its sheet or slide, the names of its columns.
+"""The context of a chunk: its document's title, name and searched metadata, its headings, sheet or slide, and columns.
 
 Pure. The context is embedded before the chunk and searched by keywords beside it; the chunk's text and offsets stay.
 What it gains stands in docs/reference/evaluation.md. The title says most, so it stays, and the middle of the path goes
@@ -21,6 +21,8 @@ TITLE_TOKENS = 24
 MOST_TOKENS = 128
 LONGEST_EMBEDDED = 8191
 """Tokens that every provider's models take; a chunk that nearly fills them has no context."""
+METADATA_TOKENS = 48
+"""Most tokens of the metadata in a context: values such as a customer and a number, not notes."""
 HEADER_CHUNK_TOKENS = 256
 """Longest chunk with the names of its columns: in longer ones they only dilute the rows."""
 SEPARATOR = " > "
@@ -85,11 +87,13 @@ def title_of(stated: str, document_name: str) -> str:
 class ChunkContexts:
     """The contexts of one document's chunks, each found in O(log blocks) and the tokens of its own path."""
 
-    def __init__(self, document: DocumentText, document_name: str) -> None:
+    def __init__(self, document: DocumentText, document_name: str, values: Sequence[str] = ()) -> None:
+        """Read the outline of the document; `values`: the searched values of its metadata."""
         self._text = document.text
         self._blocks = document.blocks
         self._starts = [block.start for block in document.blocks]
         self._title = _cut(title_of(document.title, document_name))
+        self._metadata = _cut(" | ".join(filter(None, map(_clean, values))), METADATA_TOKENS)
         self._stated = _clean(document.title).casefold()
         self._pages = document.pages
         self._page_starts = [page.start for page in document.pages]
@@ -108,7 +112,10 @@ class ChunkContexts:
             path.insert(0, page_name)
         path = [part for part in path if part.casefold() not in (self._stated, self._title.casefold())]
         room = min(token_count // SHARE, MOST_TOKENS)
-        text = _fitted(self._title, path, room) if token_count + MOST_TOKENS < LONGEST_EMBEDDED else ""
+        has_room = token_count + MOST_TOKENS + METADATA_TOKENS < LONGEST_EMBEDDED
+        text = _fitted(self._title, path, room) if has_room else ""
+        if has_room and self._metadata:
+            text = f"{text}\n{self._metadata}" if text else self._metadata
         columns = self._columns(start, end) if token_count <= HEADER_CHUNK_TOKENS else ""
         if columns and count_tokens(columns) <= max(room, TITLE_TOKENS):
             text = f"{text}\n{columns}" if text else columns
@@ -231,8 +238,8 @@ def _clean(text: str) -> str:
     return _BLANKS.sub(" ", without_surrogates(text[:MOST_CHARACTERS])).strip()
 
 
-def _cut(title: str) -> str:
-    return title[: prefix_end(title, 0, len(title), TITLE_TOKENS)].rstrip() if title else ""
+def _cut(text: str, most_tokens: int = TITLE_TOKENS) -> str:
+    return text[: prefix_end(text, 0, len(text), most_tokens)].rstrip() if text else ""
 
 
 def _fitted(title: str, path: Sequence[str], room: int) -> str:

@@ -142,7 +142,7 @@ def _judge(
         entry is not None
         and entry.text_hash == document.text_hash
         and entry.configuration_hash == knowledge_base.configuration_hash
-        and entry.context_hash == knowledge_base.context_hash_of(document.document_name)
+        and entry.context_hash == knowledge_base.context_hash_of(document.document_name, document.metadata)
     )
     if is_current and document.state is DocumentState.EXTRACTED:
         return IndexingState.INDEXED, None

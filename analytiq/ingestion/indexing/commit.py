@@ -230,6 +230,6 @@ def _entry(knowledge_base: KnowledgeBase, document: Document, generation: Genera
         configuration_hash=knowledge_base.configuration_hash,
         chunk_count=generation.chunk_count,
         projection_hash=projection.hash if projection else None,
-        context_hash=knowledge_base.context_hash_of(document.document_name),
+        context_hash=knowledge_base.context_hash_of(document.document_name, document.metadata),
         indexed_at=clock.now(),
     )

@@ -73,7 +73,7 @@ def plan(
         entry is not None
         and entry.text_hash == document.text_hash
         and entry.configuration_hash == knowledge_base.configuration_hash
-        and entry.context_hash == knowledge_base.context_hash_of(document.document_name)
+        and entry.context_hash == knowledge_base.context_hash_of(document.document_name, document.metadata)
     ):
         projection = projection_in(knowledge_base, document)
         if projection is not None and entry.projection_hash != projection.hash:

@@ -15,6 +15,7 @@ from analytiq.ingestion.chunking.context import ChunkContexts
 from analytiq.ingestion.chunking.registry import check_chunking, create_chunker, needs_embeddings
 from analytiq.ingestion.knowledge_bases.estimation import Estimate, extrapolate, sample_size
 from analytiq.models.chunk import Chunk
+from analytiq.models.knowledge_base import searched_values
 from analytiq.models.organization import Organization
 from analytiq.models.text import DocumentText
 from analytiq.models.vector import in_context
@@ -43,6 +44,7 @@ class ForecastRequest:
     chunk_overlap: int
     embedding_model: str | None
     context: bool = True
+    searched_metadata: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,7 @@ class _Reading:
             )
         except TransientError:
             return None
-        chunks, keys = await asyncio.to_thread(self._cut, text, place.document_name)
+        chunks, keys = await asyncio.to_thread(self._cut, text, place)
         length = len(text.text)
         is_cut = length < place.characters
         if is_cut and len(chunks) <= 1 and needs_whole_chunks:
@@ -217,7 +219,7 @@ class _Reading:
             spu_tokens=_tokens(new.values()),
         )
 
-    def _cut(self, text: DocumentText, document_name: str) -> tuple[Sequence[Chunk], list[str]]:
+    def _cut(self, text: DocumentText, place: SampledText) -> tuple[Sequence[Chunk], list[str]]:
         chunker = create_chunker(
             self._plan.wanted.chunker_type,
             chunk_size=self._plan.wanted.chunk_size,
@@ -226,7 +228,8 @@ class _Reading:
         )
         chunks = chunker.chunk(text)
         if self._plan.wanted.context:
-            contexts = ChunkContexts(text, document_name)
+            values = searched_values(place.metadata, self._plan.wanted.searched_metadata)
+            contexts = ChunkContexts(text, place.document_name, values)
             chunks = [_with_context(chunk, contexts) for chunk in chunks]
         return chunks, [self._key(chunk) for chunk in chunks]
 

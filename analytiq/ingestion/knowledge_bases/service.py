@@ -1,7 +1,7 @@
 """Knowledge bases: create, read, change, delete."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -39,6 +39,29 @@ class NewKnowledgeBase:
     embedding_model: str | None
     coalesce_neighbors: int
     context: bool = True
+    searched_metadata: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSettings:
+    """Settings of an index to move to; None leaves a setting as it is."""
+
+    context: bool = True
+    searched_metadata: tuple[str, ...] | None = None
+    chunker_type: str | None = None
+    chunk_size: int | None = None
+    chunk_overlap: int | None = None
+
+    def changes_of(self, knowledge_base: KnowledgeBase) -> dict[str, Any]:
+        """Return the settings that differ from those of the knowledge base; without context, none is searched."""
+        wanted = {name: value for name, value in asdict(self).items() if value is not None}
+        if not self.context:
+            wanted["searched_metadata"] = ()
+        return {name: value for name, value in wanted.items() if value != getattr(knowledge_base, name)}
+
+
+REINDEXING = frozenset({"tag_ids", "context", "searched_metadata", "chunker_type", "chunk_size", "chunk_overlap"})
+"""Settings whose change concerns the documents of a knowledge base."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +143,7 @@ class KnowledgeBases:
             embedding_dimensions=dimensions,
             coalesce_neighbors=wanted.coalesce_neighbors,
             context=wanted.context,
+            searched_metadata=wanted.searched_metadata if wanted.context else (),
             status=KnowledgeBaseStatus.INDEXING,
             vectors_uuid=vectors_uuid,
             vector_store=self._backends.name_of_new,
@@ -182,7 +206,7 @@ class KnowledgeBases:
             changed = await self._knowledge_bases.change(session, organization_id, kb_id, changes)
             if changed is None:
                 raise unknown_knowledge_base(kb_id)
-            if "tag_ids" in changes:
+            if changes.keys() & REINDEXING:
                 # A removal by the old tags would remove documents that are members by the new ones.
                 await self._epochs.make_commits_conflict(session, kb_id)
                 await self._jobs.enqueue([kb_changed(organization_id, kb_id)], request_id=request_id, session=session)
@@ -190,6 +214,26 @@ class KnowledgeBases:
 
         await run_in_transaction(self._connection, commit)
         return await self.get(organization_id, kb_id)
+
+    async def move(
+        self, organization_id: str, kb_id: str, wanted: IndexSettings, *, request_id: str | None = None
+    ) -> KnowledgeBase:
+        """Change the settings of the index; jobs index each document again, and replace its former chunks at once.
+
+        Until its own turn, a document is found by its former chunks. A second move to the former settings cancels: it
+        leaves documents alone that were not reached, and brings the others back from the cache.
+
+        Raises:
+            NotFoundError: no such knowledge base.
+            InvalidInputError: the chunker or the sizes are invalid.
+        """
+        present = await self.get(organization_id, kb_id)
+        changes = wanted.changes_of(present)
+        if not changes:
+            return present
+        moved = present.model_copy(update=changes)
+        check_chunking(moved.chunker_type, chunk_size=moved.chunk_size, chunk_overlap=moved.chunk_overlap)
+        return await self.change(organization_id, kb_id, changes, request_id=request_id)
 
     async def delete(
         self, organization_id: str, kb_id: str, *, on_use: OnUse = OnUse.REFUSE, request_id: str | None = None

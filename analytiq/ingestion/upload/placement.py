@@ -212,7 +212,7 @@ class Placing:
             _extract_request(placement, document),
             clean_request(document.organization_id, document.id),
         ]
-        if placement.tag_ids is not None or "document_name" in changes:
+        if placement.tag_ids is not None or changes.keys() & {"document_name", "metadata"}:
             requests.append(document_changed(document.organization_id, document.id))
         await self._jobs.enqueue(requests, request_id=placement.request_id, session=session)
         return document, UploadOutcome.REPLACED

@@ -1,7 +1,9 @@
 """The inputs of a forecast: lengths of documents, a sample of texts, and known dimensions."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+
+from pydantic import JsonValue
 
 from analytiq.models.document import DocumentState
 from analytiq.storage.client import MongoConnection
@@ -35,11 +37,12 @@ class TextTotals:
 
 @dataclass(frozen=True, slots=True)
 class SampledText:
-    """The location of a document's text, and the document's name."""
+    """The location of a document's text, with the document's name and metadata."""
 
     text_id: str
     characters: int
     document_name: str
+    metadata: Mapping[str, JsonValue]
 
 
 class ForecastRepository:
@@ -68,11 +71,14 @@ class ForecastRepository:
     async def sample(self, organization_id: str, tag_ids: Collection[str], *, size: int) -> list[SampledText]:
         """Return a random sample of the documents with text; all of them if there are fewer."""
         with_text: Row = {**_tagged(organization_id, tag_ids), **_HAS_TEXT}
-        shown: Row = {"text_id": 1, "character_count": 1, "document_name": 1}
+        shown: Row = {"text_id": 1, "character_count": 1, "document_name": 1, "metadata": 1}
         cursor = await self._documents.aggregate(
             [{"$match": with_text}, {"$project": shown}, {"$sample": {"size": size}}]
         )
-        return [SampledText(row["text_id"], row["character_count"], row["document_name"]) async for row in cursor]
+        return [
+            SampledText(row["text_id"], row["character_count"], row["document_name"], row.get("metadata", {}))
+            async for row in cursor
+        ]
 
     async def dimensions(self, organization_id: str, model: str) -> int | None:
         """Return the dimensions of the organization's stored vectors of the model; None without any."""

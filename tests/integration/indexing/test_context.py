@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from pydantic import JsonValue
+
 from analytiq.inference.embedding.cache_key import chunk_hash
 from analytiq.ingestion.documents.indexing_state import IndexingState
 from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.models.upload import DuplicatePolicy
 from analytiq.retrieval.pipeline.request import Mode
 from analytiq.storage.client import MongoConnection
 from tests.fakes.embedding_server import EmbeddingServer
@@ -87,3 +90,45 @@ async def test_a_new_name_replaces_the_context_and_a_new_folder_does_not(
     await change(tenant.id, document.id, document_name="Zebra.txt")
     await tenant.drain()
     assert embedding_server.calls == calls
+
+
+async def test_chosen_metadata_is_found_and_a_changed_value_no_longer(
+    tenant: Tenant, migrated: MongoConnection, embedding_server: EmbeddingServer
+) -> None:
+    kb = await tenant.knowledge_base(context=True, searched_metadata=("customer", "numbers"))
+    plain = await tenant.knowledge_base(context=True)
+    metadata: dict[str, JsonValue] = {"customer": "Zebra Limited", "numbers": ["C-2024-17", 99], "note": "giraffe"}
+    document = await tenant.document("contract.txt", prose("whales", 3), metadata=metadata)
+    await tenant.document("other.txt", prose("birds", 3), metadata={"customer": {"zebra": "nested"}, "note": "zebra"})
+    for question in ("zebra", "C-2024-17", "99"):
+        assert await tenant.found(kb.id, question, mode=Mode.LEXICAL) == [document.id], question
+        assert await tenant.found(plain.id, question, mode=Mode.LEXICAL) == [], question
+    assert await tenant.found(kb.id, "giraffe", mode=Mode.LEXICAL) == []
+    for row in await chunks_of(migrated, kb):
+        if row["document_id"] == document.id:
+            assert row["context"].endswith("\nZebra Limited | C-2024-17 | 99")
+            assert row["chunk_hash"] == chunk_hash(f"{row['context']}\n\n{row['chunk_text']}")
+
+    before, calls = await chunks_of(migrated, kb), embedding_server.calls
+    change = tenant.services.ingestion.documents.change
+    await change(tenant.id, document.id, metadata={**metadata, "note": "okapi"})
+    await tenant.drain()
+    assert (await chunks_of(migrated, kb), embedding_server.calls) == (before, calls)
+
+    await change(tenant.id, document.id, metadata={**metadata, "customer": "Lion"})
+    await tenant.drain()
+    assert await tenant.found(kb.id, "zebra", mode=Mode.LEXICAL) == []
+    assert await tenant.found(kb.id, "lion", mode=Mode.LEXICAL) == [document.id]
+    assert (await tenant.services.ingestion.indexing_states.of_document(document))[0].state is IndexingState.INDEXED
+
+
+async def test_metadata_of_a_next_version_is_found_even_if_its_bytes_are_the_same_text(tenant: Tenant) -> None:
+    kb = await tenant.knowledge_base(context=True, searched_metadata=("customer",))
+    document = await tenant.document("contract.txt", prose("whales", 2), metadata={"customer": "Zebra"})
+    again = await tenant.upload(
+        "contract.txt", prose("whales", 2) + "\n", metadata={"customer": "Lion"}, policy=DuplicatePolicy.REPLACE
+    )
+    await tenant.drain()
+    assert again.document.id == document.id
+    assert await tenant.found(kb.id, "zebra", mode=Mode.LEXICAL) == []
+    assert await tenant.found(kb.id, "lion", mode=Mode.LEXICAL) == [document.id]

@@ -9,6 +9,7 @@ from analytiq import clock
 from analytiq.errors import InvalidInputError
 from analytiq.inference.credentials.encryption import Vault
 from analytiq.ingestion.knowledge_bases.forecast import Forecast, ForecastRequest
+from analytiq.ingestion.knowledge_bases.service import IndexSettings
 from analytiq.models.organization import CacheScope
 from analytiq.models.provider import LlmProvider
 from analytiq.storage.client import MongoConnection
@@ -205,3 +206,16 @@ async def test_chunker_that_compares_sentences_is_forecast_too(tenant: Tenant, m
 async def test_wrong_chunker_is_refused(tenant: Tenant) -> None:
     with pytest.raises(InvalidInputError, match="chunker_type"):
         await forecast(tenant, chunker_type="nonsense")
+
+
+async def test_forecast_of_a_move_is_exact_with_context_and_metadata(tenant: Tenant, migrated: MongoConnection) -> None:
+    for name in ("whales", "birds"):
+        await tenant.document(f"{name}.txt", prose(name, 6), metadata={"customer": f"Customer of {name}"})
+    kb = await tenant.knowledge_base()
+    await tenant.drain()
+    found = await forecast(tenant, context=True, searched_metadata=("customer",))
+    before = await charged(migrated, tenant.id)
+    settings = IndexSettings(searched_metadata=("customer",))
+    await tenant.services.ingestion.knowledge_bases.move(tenant.id, kb.id, settings)
+    await tenant.drain()
+    assert await charged(migrated, tenant.id) - before == found.spus.value > 0

@@ -48,7 +48,7 @@ def judge_entries(
 def _is_otherwise(knowledge_base: KnowledgeBase, document: Document | None, entry: IndexEntry) -> bool:
     if document is None:
         return False
-    if entry.context_hash != knowledge_base.context_hash_of(document.document_name):
+    if entry.context_hash != knowledge_base.context_hash_of(document.document_name, document.metadata):
         return True
     projection = projection_in(knowledge_base, document)
     return projection is not None and projection.hash != entry.projection_hash
