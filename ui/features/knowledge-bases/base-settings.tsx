@@ -1,7 +1,9 @@
 "use client";
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import dynamic from "next/dynamic";
 import Link from "next/link";
+import { useState } from "react";
 import { useWatch } from "react-hook-form";
 import { toast } from "sonner";
 
@@ -18,12 +20,17 @@ import { usePermissions } from "@/state/permissions";
 
 import { BaseFields, type BaseValues, bodyOf, EDIT_SCHEMA, valuesOf } from "./base-fields";
 
+// Loaded when they are opened: few visits need them.
+const MoveBase = dynamic(() => import("./move-base"), { ssr: false });
+const ChunkPreview = dynamic(() => import("./chunk-preview"), { ssr: false });
+
 /** Settings of a knowledge base: those that can be changed, and those that are fixed. */
 export function BaseSettings({ base }: { base: KnowledgeBase }) {
   const client = useQueryClient();
   const { data: tagIndex } = useQuery(tagIndexQuery());
   const { isKnown, may, whoMay } = usePermissions();
   const mayChange = may("update_knowledge_base");
+  const [opened, setOpened] = useState<"move" | "preview" | null>(null);
   const form = useSchemaForm(EDIT_SCHEMA, valuesOf(base));
   const { isDirty } = form.formState;
   const tagIds = useWatch({ control: form.control, name: "tag_ids" });
@@ -73,7 +80,7 @@ export function BaseSettings({ base }: { base: KnowledgeBase }) {
         )}
       </Form>
       <section className="max-w-[640px] border-t border-line p-4">
-        <h2 className="text-lg font-semibold">Fixed after creation</h2>
+        <h2 className="text-lg font-semibold">Index</h2>
         <May to="create_knowledge_base">
           <p className="mb-3 text-text-2">
             <Link href={`/kbs/new/?from=${base.kb_id}`} className="text-link underline">
@@ -97,11 +104,21 @@ export function BaseSettings({ base }: { base: KnowledgeBase }) {
           <dd>
             {base.context
               ? "Chunks are searched with their document's name and headings."
-              : "Chunks are searched by their own text alone. A clone adds their document's name and headings."}
+              : "Indexed without context: by their own text alone."}
           </dd>
+          <dt className="text-text-2">Searched metadata</dt>
+          <dd className="break-words">{base.searched_metadata.join(", ") || "None"}</dd>
           <dt className="text-text-2">Id</dt>
           <dd className="font-mono text-xs break-all">{base.kb_id}</dd>
         </dl>
+        <div className="mt-4 flex flex-wrap gap-2">
+          <May to="move_knowledge_base">
+            <Button onClick={() => setOpened("move")}>{base.context ? "Change searched metadata" : "Index again with context"}</Button>
+          </May>
+          <Button onClick={() => setOpened("preview")}>Preview chunks</Button>
+        </div>
+        {opened === "move" && <MoveBase base={base} onClose={() => setOpened(null)} />}
+        {opened === "preview" && <ChunkPreview chunking={base} onClose={() => setOpened(null)} />}
       </section>
     </div>
   );

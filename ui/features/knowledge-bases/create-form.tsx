@@ -1,7 +1,9 @@
 "use client";
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import dynamic from "next/dynamic";
 import { useRouter } from "next/navigation";
+import { useState } from "react";
 import { useWatch } from "react-hook-form";
 
 import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
@@ -16,6 +18,9 @@ import { BaseFields, type BaseValues, bodyOf, CREATE_SCHEMA, valuesOf } from "./
 import { ForecastPanel } from "./forecast-panel";
 import { ModelField } from "./model-field";
 import { forecastQuery, problemOf } from "./queries";
+
+// Loaded when it is opened.
+const ChunkPreview = dynamic(() => import("./chunk-preview"), { ssr: false });
 
 /** A forecast follows what is typed once it rests for so long. */
 const SETTLE_MILLISECONDS = 400;
@@ -62,6 +67,7 @@ function fixedOf(model: string, chunker: string, size: string, overlap: string) 
 /** Creates a knowledge base, with a forecast of what indexing costs. */
 export function CreateForm({ original }: { original: KnowledgeBase | undefined }) {
   const router = useRouter();
+  const [isPreviewing, setPreviewing] = useState(false);
   const client = useQueryClient();
   const values = valuesOf(original);
   const form = useSchemaForm(CREATE_SCHEMA, original ? { ...values, name: `${original.name} (new settings)` } : values);
@@ -102,7 +108,7 @@ export function CreateForm({ original }: { original: KnowledgeBase | undefined }
           <legend className="sr-only">Fixed after creation</legend>
           <p className="text-text-2">
             <strong className="font-semibold">Fixed after creation.</strong> To use other settings later, clone the knowledge base: texts
-            embedded with the same model come from the cache.
+            embedded with the same model come from the cache. Searched metadata can be changed later.
           </p>
           <ModelField control={control} />
           <SelectField control={control} name="chunker_type" label="Chunker">
@@ -135,6 +141,15 @@ export function CreateForm({ original }: { original: KnowledgeBase | undefined }
               required
             />
           </div>
+          <Button className="self-start" onClick={() => setPreviewing(true)}>
+            Preview chunks
+          </Button>
+          {isPreviewing && (
+            <ChunkPreview
+              chunking={{ chunker_type: chunker, chunk_size: Number(size), chunk_overlap: Number(overlap) }}
+              onClose={() => setPreviewing(false)}
+            />
+          )}
         </fieldset>
         <div className="flex gap-2">
           <Button type="submit" variant="primary" disabled={create.isPending}>

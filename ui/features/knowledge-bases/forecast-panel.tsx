@@ -13,7 +13,8 @@ type Range = Schemas["Range"];
 
 const DOLLARS = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD", maximumSignificantDigits: 3 });
 
-function inWords({ value, low, high }: Range): string {
+/** A number, or about which number with its range. */
+export function inWords({ value, low, high }: Range): string {
   return low === high ? formatCount(value) : `about ${formatCount(value)} (${formatCount(low)}–${formatCount(high)})`;
 }
 

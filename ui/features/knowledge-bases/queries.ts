@@ -107,6 +107,23 @@ export function forecastQuery(body: Schemas["ForecastBody"]) {
   });
 }
 
+const PREVIEWED_CHUNKS = 20;
+
+export type Chunking = Pick<KnowledgeBase, "chunker_type" | "chunk_size" | "chunk_overlap">;
+
+/** The first chunks that settings make of a document; nothing is stored. */
+export function chunkPreviewQuery(documentId: string, { chunker_type, chunk_size, chunk_overlap }: Chunking) {
+  const body = { document_id: documentId, chunker_type, chunk_size, chunk_overlap, skip: 0, limit: PREVIEWED_CHUNKS };
+  return queryOptions({
+    queryKey: kbKeys.preview(body),
+    queryFn: ({ signal }) =>
+      answered(api.POST("/v0/orgs/{organization_id}/chunk-preview", { params: { path: organizationPath() }, body, signal })),
+    enabled: chunkingProblem(chunk_size, chunk_overlap) === null,
+    retry: false,
+    staleTime: 30_000,
+  });
+}
+
 export function embeddingModelsQuery() {
   return queryOptions({
     queryKey: modelKeys.embedding,
