@@ -1,7 +1,6 @@
 """What results say of their documents: tags, chosen metadata and the address of the original, by every interface."""
 
 import base64
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,7 +75,7 @@ def test_result_has_tags_and_address_and_metadata_by_choice(client: httpx.Client
 @pytest.mark.parametrize("include", [["text"], ["metadata."], [""], ["tags", "Metadata"]])
 def test_unknown_detail_is_refused(client: httpx.Client, library: Library, include: list[str]) -> None:
     body = {"query": "toll", "include": include}
-    problem_of(client.post(f"/knowledge-bases/{library.kb_id}/search", json=body), 422, field="include")
+    problem_of(client.post(f"/knowledge-bases/{library.kb_id}/search", json=body), 400, field="include")
 
 
 def test_client_and_command_show_the_details(running: Running, library: Library) -> None:
@@ -122,7 +121,29 @@ def test_address_is_given_in_every_way_and_changed(client: httpx.Client, running
 
 @pytest.mark.parametrize("address", ["javascript:alert(1)", "https://u:p@example.com/", "example.com", "https://", " "])
 def test_address_outside_the_web_is_refused_by_its_field(client: httpx.Client, address: str) -> None:
-    problem_of(upload_json(client, source_url=address), 422, field="documents[0].source_url")
-    form = {"source_urls": json.dumps(address)}
+    problem_of(upload_json(client, source_url=address), 400, field="documents[0].source_url")
+    form = {"source_urls": address}
     files = [("files", (unique("a.txt"), b"a"))]
-    problem_of(client.post("/documents", files=files, data=form), 422, field="source_urls[0]")
+    problem_of(client.post("/documents", files=files, data=form), 400, field="source_urls[0]")
+
+
+def test_old_knowledge_base_is_moved_to_context_and_chosen_metadata(client: httpx.Client, running: Running) -> None:
+    tag = make_tag(client)
+    kb = make_knowledge_base(client, [tag], context=False)
+    sent = accepted(upload_json(client, tag_ids=[tag], metadata={"ship": "Queequeg"}), 201)["documents"][0]
+    wait_until_indexed(client, sent["document_id"])
+    name = accepted(client.get(f"/knowledge-bases/{kb}"))["name"]
+    data_dir = ("--data-dir", str(running.data_dir))
+    assert name in run_command("kb", "list", *data_dir).stderr
+    assert search(client, kb, "Queequeg", mode="lexical")["results"] == []
+    problem_of(client.put(f"/knowledge-bases/{kb}", json={"context": True}), 400, field="context")
+    moved = run_command("kb", "move", kb, "--searched-metadata", "ship", "--yes", *data_dir)
+    assert moved.returncode == 0, moved.stderr
+    wait_until_indexed(client, sent["document_id"])
+    shown = accepted(client.get(f"/knowledge-bases/{kb}"))
+    assert (shown["context"], shown["searched_metadata"]) == (True, ["ship"])
+    assert [item["document_id"] for item in search(client, kb, "Queequeg", mode="lexical")["results"]] == [
+        sent["document_id"]
+    ]
+    with Client(running.url, running.organization_id, running.token) as api:
+        assert api.move_knowledge_base(kb, context=False).searched_metadata == []
