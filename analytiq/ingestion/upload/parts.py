@@ -231,6 +231,7 @@ def _placement(
         document_name=staged.document_name,
         origin=None,
         external_identity=None,
+        source_url=container.source_url,
         merges=False,
         content_type=staged.content_type,
         tag_ids=container.tag_ids,
