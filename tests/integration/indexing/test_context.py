@@ -115,11 +115,17 @@ async def test_chosen_metadata_is_found_and_a_changed_value_no_longer(
     await tenant.drain()
     assert (await chunks_of(migrated, kb), embedding_server.calls) == (before, calls)
 
-    await change(tenant.id, document.id, metadata={**metadata, "customer": "Lion"})
+    changed = await change(tenant.id, document.id, metadata={**metadata, "customer": "Lion"})
+    states = await tenant.services.ingestion.indexing_states.of_document(changed)
+    assert {state.kb_id: state.state for state in states} == {
+        kb.id: IndexingState.WAITING,
+        plain.id: IndexingState.INDEXED,
+    }
     await tenant.drain()
     assert await tenant.found(kb.id, "zebra", mode=Mode.LEXICAL) == []
     assert await tenant.found(kb.id, "lion", mode=Mode.LEXICAL) == [document.id]
-    assert (await tenant.services.ingestion.indexing_states.of_document(document))[0].state is IndexingState.INDEXED
+    states = await tenant.services.ingestion.indexing_states.of_document(changed)
+    assert {state.state for state in states} == {IndexingState.INDEXED}
 
 
 async def test_metadata_of_a_next_version_is_found_even_if_its_bytes_are_the_same_text(tenant: Tenant) -> None:
