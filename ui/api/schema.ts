@@ -4033,6 +4033,11 @@ export interface components {
              */
             compress?: boolean | null;
             /**
+             * Include Section
+             * @description Return the `section` of each match, at most 2,000 tokens around it
+             */
+            include_section?: boolean | null;
+            /**
              * History
              * @description Earlier messages of the conversation, used to rewrite the question
              */
@@ -7149,6 +7154,11 @@ export interface components {
              */
             compress?: boolean | null;
             /**
+             * Include Section
+             * @description Return the `section` of each match, at most 2,000 tokens around it
+             */
+            include_section?: boolean | null;
+            /**
              * History
              * @description Earlier messages of the conversation, used to rewrite the question
              */
@@ -7246,6 +7256,8 @@ export interface components {
              * @description Name of its sheet, slide or chapter; empty for none
              */
             page_name: string;
+            /** @description Of a match, if `include_section` was requested */
+            section: components["schemas"]["SectionResponse"] | null;
             /**
              * Source Url
              * @description Web address of the document's original, as its uploader gave it
@@ -7353,6 +7365,11 @@ export interface components {
              */
             compress?: boolean | null;
             /**
+             * Include Section
+             * @description Return the `section` of each match, at most 2,000 tokens around it
+             */
+            include_section?: boolean | null;
+            /**
              * History
              * @description Earlier messages of the conversation, used to rewrite the question
              */
@@ -7394,6 +7411,27 @@ export interface components {
              * @description Passages of the page removed by `compress`, since no sentence answers
              */
             without_excerpt: number;
+        };
+        /**
+         * SectionResponse
+         * @description The section around a passage; text between its chunks, such as running heads, is an empty line.
+         */
+        SectionResponse: {
+            /** Content */
+            content: string;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+            /** First Page */
+            first_page: number;
+            /** Last Page */
+            last_page: number;
+            /**
+             * Heading Path
+             * @description Ends with the section's own heading; empty for a page
+             */
+            heading_path: string[];
         };
         /**
          * ServerSettingsResponse
