@@ -58,7 +58,7 @@ def test_overlap_that_is_left_out_fits_the_size() -> None:
 )
 def test_setting_that_cannot_change_is_refused_whatever_its_value(field: str) -> None:
     for value in (None, "x", 512):
-        with pytest.raises(ValidationError, match="Create a new knowledge base with the same tags"):
+        with pytest.raises(ValidationError, match="Move the knowledge base to other settings"):
             KnowledgeBaseUpdate.model_validate({field: value})
 
 
