@@ -191,7 +191,7 @@ def test_immutable_field_is_refused_with_the_way_out(client: httpx.Client, place
     method, path = places["update_knowledge_base"]
     before = accepted(client.get(path))
     problem = problem_of(client.request(method, path, json={"name": "new", "chunk_size": 64}), 400, field="chunk_size")
-    assert "Create a new knowledge base with the same tags" in problem["detail"]
+    assert "Move the knowledge base to other settings" in problem["detail"]
     assert accepted(client.get(path)) == before
 
 

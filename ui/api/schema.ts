@@ -443,7 +443,9 @@ export interface paths {
         post?: never;
         /**
          * Delete Document
-         * @description Delete a document. Searches stop finding it at once; its file, text and vectors are deleted within seconds.
+         * @description Delete a document. Searches stop finding it at once.
+         *
+         *     Its file, text and vectors, and the documents found in it (`parent_id`), are deleted within seconds.
          */
         delete: operations["delete_document"];
         options?: never;
@@ -3354,6 +3356,21 @@ export interface components {
             /** @description The item of another system */
             external_identity: components["schemas"]["ExternalIdentityBody"] | null;
             /**
+             * Parent Id
+             * @description The document in which this one was found: an archive, mailbox or e-mail
+             */
+            parent_id: string | null;
+            /**
+             * Path
+             * @description The path in the parent document
+             */
+            path: string | null;
+            /**
+             * Part Count
+             * @description Number of documents found in this one; null where it is not counted, as in events
+             */
+            part_count?: number | null;
+            /**
              * Source Url
              * @description Web address of the original, as its uploader gave it
              */
@@ -3484,6 +3501,11 @@ export interface components {
              */
             external_id?: string | null;
             /**
+             * Parent Id
+             * @description Found in this document: its parts
+             */
+            parent_id?: string | null;
+            /**
              * Tag Ids
              * @description With all of these tags
              */
@@ -3572,6 +3594,21 @@ export interface components {
             origin: string | null;
             /** @description The item of another system */
             external_identity: components["schemas"]["ExternalIdentityBody"] | null;
+            /**
+             * Parent Id
+             * @description The document in which this one was found: an archive, mailbox or e-mail
+             */
+            parent_id: string | null;
+            /**
+             * Path
+             * @description The path in the parent document
+             */
+            path: string | null;
+            /**
+             * Part Count
+             * @description Number of documents found in this one; null where it is not counted, as in events
+             */
+            part_count?: number | null;
             /**
              * Source Url
              * @description Web address of the original, as its uploader gave it
@@ -5011,6 +5048,21 @@ export interface components {
             origin: string | null;
             /** @description The item of another system */
             external_identity: components["schemas"]["ExternalIdentityBody"] | null;
+            /**
+             * Parent Id
+             * @description The document in which this one was found: an archive, mailbox or e-mail
+             */
+            parent_id: string | null;
+            /**
+             * Path
+             * @description The path in the parent document
+             */
+            path: string | null;
+            /**
+             * Part Count
+             * @description Number of documents found in this one; null where it is not counted, as in events
+             */
+            part_count?: number | null;
             /**
              * Source Url
              * @description Web address of the original, as its uploader gave it
@@ -9694,6 +9746,8 @@ export interface operations {
                 source?: string | null;
                 /** @description The document of this item of `source` */
                 external_id?: string | null;
+                /** @description Documents found in this one, without those found in them in turn */
+                parent_id?: string | null;
                 /** @description Comma-separated ids. Documents must have all of these tags */
                 tag_ids?: string | null;
                 /** @description Documents with a tag of this knowledge base */
