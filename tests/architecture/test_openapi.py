@@ -16,7 +16,7 @@ COMMITTED = Path(__file__).parents[2] / "docs" / "reference" / "openapi.json"
 METHODS = {"get", "put", "post", "delete"}
 VERBS = {
     "accept", "ask", "begin", "cancel", "change", "continue", "create", "declare", "delete", "download", "end",
-    "explain", "extract", "finish", "follow", "forecast", "get", "list", "locate", "preview", "put", "replay",
+    "explain", "extract", "finish", "follow", "forecast", "get", "list", "locate", "move", "preview", "put", "replay",
     "request", "reset", "retry", "revoke", "run", "search", "sign", "stop", "take", "test", "update", "upload",
     "watch",
 }  # fmt: skip
