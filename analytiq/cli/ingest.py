@@ -58,6 +58,7 @@ def ingest(
     ] = None,
     password: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Password of the encrypted files among them.")
+    ] = None,
     source_url: Annotated[
         str | None, typer.Option(metavar="URL", help="Web address of the file's original, shown with its passages.")
     ] = None,

@@ -8034,6 +8034,7 @@ export interface components {
              * @default null
              */
             password: string | null;
+            /**
              * Source Url
              * @description Web address (http or https) of the original, shown with search results and citations
              * @default null

@@ -108,8 +108,8 @@ export function BulkBar({
         onConfirm={() => void bulk.remove()}
         {...(count > TYPED_ABOVE && { typed: String(count) })}
       >
-        {count === 1 && first ? `${first.document_name} leaves` : "They leave"} every knowledge base at once. Documents found in
-        archives, mailboxes and e-mails are deleted with them. This cannot be undone.
+        {count === 1 && first ? `${first.document_name} leaves` : "They leave"} every knowledge base at once. Documents found in archives,
+        mailboxes and e-mails are deleted with them. This cannot be undone.
       </ConfirmDialog>
       {isDescribing && (
         <MetadataDialog
