@@ -18,8 +18,8 @@ import { extractionState, lacksPassword } from "@/lib/document-state";
 import { useShortcuts } from "@/state/shortcuts";
 import { NARROW, useMedia } from "@/state/use-media";
 
-import { FilePassword } from "./file-password";
-
+/** Loaded for a file that needs it: a form is a tenth of the page's code. */
+const FilePassword = dynamic(() => import("./file-password").then((module) => module.FilePassword), { ssr: false });
 const SplitView = dynamic(() => import("@/components/viewer/split-view"), { ssr: false });
 
 type Layout = "both" | "page" | "text";
