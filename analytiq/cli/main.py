@@ -75,7 +75,10 @@ class Commands(LazyGroup):
             "analytiq.cli.storage",
             "Manage an organization's storage quota, directly in the database; for operators.",
         ),
-        "settings": ("analytiq.cli.organization_settings", "Manage the organization's OCR languages and rate limits."),
+        "settings": (
+            "analytiq.cli.organization_settings",
+            "Manage the organization's OCR languages, rate limits and vision model.",
+        ),
         "user": ("analytiq.cli.users", "Manage accounts of people, directly in the database."),
         "erase": ("analytiq.cli.erase", "Delete permanently, with a report. Works directly on the database."),
         "cache": ("analytiq.cli.cache", "Manage the embedding cache."),

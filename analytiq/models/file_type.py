@@ -16,6 +16,8 @@ class FileType(StrEnum):
     WEB = "web"
     EMAIL = "email"
     EBOOK = "ebook"
+    ARCHIVE = "archive"
+    """Containers of files, compressed or not."""
     IMAGE = "image"
     OTHER = "other"
     """Everything else, and files of unknown type that have not been read yet."""
@@ -58,8 +60,15 @@ CONTENT_TYPES: Mapping[FileType, tuple[str, ...]] = {
         "application/x-subrip",
     ),
     FileType.WEB: ("text/html", "application/xhtml+xml"),
-    FileType.EMAIL: ("message/rfc822", "application/vnd.ms-outlook"),
+    FileType.EMAIL: ("message/rfc822", "application/vnd.ms-outlook", "application/mbox"),
     FileType.EBOOK: ("application/epub+zip", "application/x-mobipocket-ebook"),
+    FileType.ARCHIVE: (
+        "application/zip",
+        "application/x-tar",
+        "application/gzip",
+        "application/x-bzip2",
+        "application/x-xz",
+    ),
 }
 """The named content types; each belongs to one type."""
 

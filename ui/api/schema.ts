@@ -4187,7 +4187,7 @@ export interface components {
          * @description The type of a document's uploaded file.
          * @enum {string}
          */
-        FileType: "pdf" | "word" | "spreadsheet" | "presentation" | "text" | "web" | "email" | "ebook" | "image" | "other";
+        FileType: "pdf" | "word" | "spreadsheet" | "presentation" | "text" | "web" | "email" | "ebook" | "archive" | "image" | "other";
         /**
          * ForecastAnswer
          * @description The present cost of indexing. Nothing was embedded or charged.

@@ -12,6 +12,7 @@ const TYPES = [
   "web",
   "email",
   "ebook",
+  "archive",
   "image",
   "other",
 ] as const satisfies readonly FileType[];
@@ -72,6 +73,7 @@ export const TYPE_LABELS: Record<FileType, string> = {
   web: "Web page",
   email: "E-mail",
   ebook: "E-book",
+  archive: "Archive",
   image: "Image",
   other: "Other",
 };
