@@ -51,15 +51,17 @@ class Details:
     """Reader of the details of documents."""
 
     def __init__(self, repositories: Repositories) -> None:
-        self._documents = repositories.documents
+        self._documents = repositories.document_survey
         self._tags = repositories.tags
 
     async def of(
         self, organization_id: str, document_ids: Sequence[str], wanted: WantedDetails
     ) -> dict[str, DocumentDetails]:
-        """Return the details by document id; documents deleted meanwhile have none."""
-        documents = await self._documents.of_organizations([organization_id], document_ids)
-        tag_ids = {tag_id for document in documents for tag_id in document.tag_ids} if wanted.tags else set[str]()
+        """Return the details by document id, as a majority holds them; documents deleted meanwhile have none."""
+        documents = await self._documents.of_ids(organization_id, document_ids)
+        tag_ids = (
+            {tag_id for document in documents.values() for tag_id in document.tag_ids} if wanted.tags else set[str]()
+        )
         tags = await self._tags.with_ids(organization_id, sorted(tag_ids)) if tag_ids else []
         names = {tag.id: tag.name for tag in tags}
         return {
@@ -68,5 +70,5 @@ class Details:
                 tags=tuple(names[tag_id] for tag_id in document.tag_ids if tag_id in names),
                 metadata=wanted.metadata_of(document),
             )
-            for document in documents
+            for document in documents.values()
         }
