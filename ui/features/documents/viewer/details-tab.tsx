@@ -17,7 +17,7 @@ import { TagChip } from "@/components/tag-chip";
 import { TagPicker } from "@/components/tag-picker";
 import { Time } from "@/components/time";
 import { Button } from "@/components/ui/button";
-import { formatBytes, formatCount } from "@/lib/format";
+import { formatBytes, formatCount, plural } from "@/lib/format";
 
 import { changeMetadata, changeTag } from "../actions";
 import type { MetadataChanges } from "../bulk-changes";
@@ -65,7 +65,7 @@ export function DetailsTab({ document }: { document: DocumentDetail }) {
                   <div className="break-words text-text-2">
                     {base.reason ?? (
                       <>
-                        {formatCount(base.chunk_count)} chunks, indexed <Time at={base.indexed_at} />
+                        {plural(base.chunk_count, "chunk")}, indexed <Time at={base.indexed_at} />
                       </>
                     )}
                     {base.reason && base.is_searchable && " Until then, searches find its previous text."}
