@@ -13,19 +13,29 @@ from analytiq.ingestion.parsing.sandbox import parse_in_child
 from analytiq.ingestion.parsing.servers import stop_server
 
 SAMPLES = (
+    "archive/letters.tar.gz",
+    "archive/letters.zip",
+    "archive/team.mbox",
+    "code/berth-plan.ts",
     "csv/stanley-cups-with-emoji.csv",
+    "doc/manual.doc",
     "docx/docx-tables.docx",
     "email/mime-html-only.eml",
+    "email/test_outlook_msg.msg",
     "epub/test.epub",
     "html/test_blog.html",
     "image/layout-parser-paper-fast.jpg",
+    "json/simple.yaml",
     "json/test_notebook.ipynb",
     "markdown/README.md",
     "odt/fake.odt",
     "pdf/fake-memo.pdf",
+    "ppt/harbour.ppt",
     "pptx/powerpoint_sample.pptx",
     "rtf/fake-doc.rtf",
+    "text/harbour-board.srt",
     "text/norwich-city.txt",
+    "xls/prices.xls",
     "xlsx/stanley-cups.xlsx",
 )
 
