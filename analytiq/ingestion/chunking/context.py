@@ -239,7 +239,14 @@ def _clean(text: str) -> str:
 
 
 def _cut(text: str, most_tokens: int = TITLE_TOKENS) -> str:
-    return text[: prefix_end(text, 0, len(text), most_tokens)].rstrip() if text else ""
+    cut, room = text, most_tokens
+    while cut and room > 0:
+        cut = text[: prefix_end(text, 0, len(text), room)].rstrip()
+        # Without the white space that ended it, the same words can have more tokens.
+        if count_tokens(cut) <= most_tokens:
+            break
+        room -= 1
+    return cut
 
 
 def _fitted(title: str, path: Sequence[str], room: int) -> str:
@@ -247,4 +254,5 @@ def _fitted(title: str, path: Sequence[str], room: int) -> str:
     parts = [part for part in (title, *path) if part]
     while len(parts) > 1 and count_tokens(SEPARATOR.join(parts)) > max(room, TITLE_TOKENS):
         del parts[len(parts) // 2]
-    return SEPARATOR.join(parts)
+    # A heading without a title before it may be too long by itself.
+    return _cut(SEPARATOR.join(parts), max(room, TITLE_TOKENS))

@@ -149,6 +149,13 @@ def test_the_context_stands_apart_from_the_text() -> None:
     assert in_context("", "text") == "text"
 
 
+def test_heading_of_a_document_without_title_is_cut_to_the_bound() -> None:
+    long = "0𐀀𐀀𐀀\U0001114e𓎀\U00016280"
+    document = DocumentText("Words.", (PageSpan(1, 0, 6, name=long),), (), "")
+    context = ChunkContexts(document, "").of(0, 6, 1)
+    assert count_tokens(long) > TITLE_TOKENS >= count_tokens(context.text) > 0
+
+
 blocks = st.lists(
     st.tuples(st.sampled_from(list(BlockKind)), st.integers(0, 12), st.integers(1, 12), st.integers(0, 9)), max_size=20
 )
