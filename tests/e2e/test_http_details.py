@@ -1,4 +1,4 @@
-"""What results say of their documents: tags, chosen metadata and the address of the original, by every interface."""
+"""Details of documents in results: tags, chosen metadata and the address of the original, by every interface."""
 
 import base64
 from dataclasses import dataclass

@@ -25,7 +25,7 @@ _DEFINITION = re.compile(
     r"|create_(?:table|view|materialized_view|function|procedure|type|trigger)"
 )
 _FUNCTION = re.compile(r"function|method|constructor|destructor|macro|declarator|field|property|create")
-"""What is defined inside these is not looked for."""
+"""Nodes that are not searched for definitions."""
 _NAME = re.compile(r"[^\s()<>{}\[\]]{1,100}")
 _JOINT = re.compile(r"::|\.")
 

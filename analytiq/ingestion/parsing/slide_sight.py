@@ -24,7 +24,7 @@ Area = tuple[int, int, int, int]
 
 @dataclass(slots=True)
 class SlideSight:
-    """What can be seen on the slides of a presentation.
+    """Tell the visible words of a presentation's slides from the unseen.
 
     Attributes:
         width: of a slide, 0 if unknown.

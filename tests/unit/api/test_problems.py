@@ -18,6 +18,8 @@ from api.field_path import field_path, reason_of
 from api.openapi import never_opened
 from api.requests import MAX_BODY_BYTES, RequestContext
 
+pytestmark = pytest.mark.slow
+
 
 def classes_of_errors(root: type[AnalytiqError] = AnalytiqError) -> Iterator[type[AnalytiqError]]:
     """Every class of error in the library."""

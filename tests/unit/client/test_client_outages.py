@@ -52,7 +52,7 @@ class Server:
 
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._http.server_port}"
-        threading.Thread(target=self._http.serve_forever, daemon=True).start()
+        threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True).start()
 
     def then(self, status: int, answer: Any = None, **headers: str) -> None:
         self.script.append((status, answer, {name.replace("_", "-"): value for name, value in headers.items()}))

@@ -23,6 +23,8 @@ from analytiq.models.blocks import Block, BlockKind
 from analytiq.models.text import DocumentText, ParsedDocument, join_pages
 from tests.e2e.made_files import pdf_of
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parents[2] / "data"
 MADE = DATA / "pdf_structure"
 TRUTH: Mapping[str, Any] = json.loads((MADE / "truth.json").read_text())
