@@ -149,7 +149,8 @@ def test_usage_is_narrowed_by_time(client: httpx.Client) -> None:
     kb = make_knowledge_base(client, [tag])
     search(client, kb, unique("a question that nobody asked"))
     now = clock.now()
-    past, future = (now - timedelta(days=1)).isoformat(), (now + timedelta(days=1)).isoformat()
+    # Savings are kept by day: those of a day that a period touches are counted, so the past ends before the day before.
+    past, future = (now - timedelta(days=2)).isoformat(), (now + timedelta(days=1)).isoformat()
     whole = accepted(client.get("/usage"))
     assert whole["total_spus"] > 0
     assert accepted(client.get("/usage", params={"since": past, "until": future})) == whole
