@@ -1,7 +1,7 @@
 """Decoding of bytes without a reliable charset.
 
-The order: byte order mark, UTF-8, the declared charset, the charset under which the text looks most like a language,
-cp1252. A guess by a small margin is told.
+The order: byte order mark, UTF-8, UTF-8 by line, the declared charset, the charset under which the text looks most
+like a language, cp1252. A guess by a small margin is told.
 """
 
 import codecs
@@ -25,6 +25,17 @@ MAX_BAD_SHARE = 0.001
 """Largest share of broken sequences of a UTF-8 text: truncated downloads, one pasted byte."""
 MIN_GOOD_PER_BAD = 4
 """Least ratio of valid sequences: a Latin-1 text with few umlauts has few bad bytes too, but no valid sequences."""
+
+_SUPERSETS = {
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "tis-620": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+}
+"""A declared charset → the larger one that programs write under its name, as browsers read it (WHATWG Encoding)."""
 
 MIN_ZERO_SHARE = 0.4
 MAX_STRAY_ZERO_SHARE = 0.01
@@ -64,7 +75,7 @@ def decode_text(data: bytes, *, hint: str | None = None) -> DecodedText:
     wide = unmarked_utf16(data)
     if wide is not None:
         return DecodedText(data.decode(wide, errors="replace"), wide)
-    return _as_utf8(data) or _as_hinted(data, hint) or _by_lines(data) or _as_guessed(data)
+    return _as_utf8(data) or _by_lines(data, hint) or _as_hinted(data, hint) or _as_guessed(data)
 
 
 def unmarked_utf16(data: bytes) -> str | None:
@@ -104,18 +115,24 @@ def _as_utf8(data: bytes) -> DecodedText | None:
 
 
 def _as_hinted(data: bytes, hint: str | None) -> DecodedText | None:
-    return _strictly(data, hint) if hint else None
+    try:
+        name = codecs.lookup(hint).name if hint else ""
+    except (ValueError, LookupError):
+        return None
+    larger = _SUPERSETS.get(name)
+    return (_strictly(data, larger) if larger else None) or (_strictly(data, name) if name else None)
 
 
-def _by_lines(data: bytes) -> DecodedText | None:
-    """Decode a file that is mostly UTF-8 line by line; the others share one guess."""
+def _by_lines(data: bytes, hint: str | None) -> DecodedText | None:
+    """Decode a file that is mostly UTF-8 line by line; the others share the declared charset, or one guess."""
     lines = data.split(b"\n")
     texts = [_utf8_or_none(line) for line in lines]
     bad = [line for line, text in zip(lines, texts, strict=True) if text is None]
     good = sum(1 for line, text in zip(lines, texts, strict=True) if text is not None and not line.isascii())
     if not bad or len(bad) > MAX_BAD_LINES * good:
         return None
-    guess = _as_guessed(b"\n".join(bad))
+    rest = b"\n".join(bad)
+    guess = _as_hinted(rest, hint) or _as_guessed(rest)
     others = iter(guess.text.split("\n"))
     if guess.text.count("\n") != len(bad) - 1:
         return None

@@ -36,7 +36,8 @@ class CsvParser:
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
         """Read the table; quotes that never close are characters like others."""
-        text = decode_text(path.read_bytes(), hint=options.charset_hint).text
+        decoded = decode_text(path.read_bytes(), hint=options.charset_hint)
+        text = decoded.text
         delimiter = sniff_delimiter(text)
         builder = TextBuilder()
         try:
@@ -48,7 +49,7 @@ class CsvParser:
             except csv.Error as error:
                 raise CorruptFileError(f"The table cannot be read ({error}): export it again as CSV.") from error
         report_progress(1, 1)
-        return ParsedDocument((builder.page(1),))
+        return ParsedDocument((builder.page(1),), decoded.warnings)
 
 
 def read_rows(text: str, *, delimiter: str, has_quotes: bool = True) -> Iterator[list[str]]:

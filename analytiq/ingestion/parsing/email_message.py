@@ -56,6 +56,8 @@ class _Findings:
     parts: PartSink
     attachments: list[str] = field(default_factory=list[str])
     hidden_words: int = 0
+    warnings: dict[str, None] = field(default_factory=dict[str, None])
+    """Unsure charsets of parts."""
 
 
 class EmailParser:
@@ -89,7 +91,8 @@ def read_email(message: Part, parts: PartSink) -> ParsedDocument:
     """Read a parsed message as one page, which names its attachments, and hand them over."""
     findings = _Findings(parts)
     page = _message_page(message, findings, depth=0)
-    return ParsedDocument((page,), tuple(hidden_warnings(findings.hidden_words)), _header(message, "Subject"))
+    warnings = (*findings.warnings, *hidden_warnings(findings.hidden_words))
+    return ParsedDocument((page,), warnings, _header(message, "Subject"))
 
 
 def _message_page(message: Part, findings: _Findings, *, depth: int) -> ParsedPage:
@@ -175,10 +178,13 @@ def _leaf_page(part: Part, content_type: str, findings: _Findings) -> ParsedPage
     elif isinstance(payload, bytes) and content_type.startswith(("text/", "multipart/")):
         charset = _charset(part)
         if content_type == "text/html":
-            findings.hidden_words += write_html(builder, html_tree(decode_html(payload, declared=charset)))
+            decoded = decode_html(payload, declared=charset)
+            findings.hidden_words += write_html(builder, html_tree(decoded.text))
         else:
+            decoded = decode_text(payload, hint=charset)
             is_flowed = str(part.get_param("format") or "").lower() == "flowed"
-            write_plain_text(builder, decode_text(payload, hint=charset).text, is_flowed=is_flowed)
+            write_plain_text(builder, decoded.text, is_flowed=is_flowed)
+        findings.warnings.update(dict.fromkeys(decoded.warnings))
     return builder.page(1)
 
 

@@ -45,6 +45,7 @@ def _read(archive: ZipFile, options: ParseOptions, report_progress: ReportProgre
         raise LimitExceededError(f"The book has {len(chapters)} chapters; at most {options.max_pages} are read.")
     pages: list[ParsedPage] = []
     missing: list[str] = []
+    warnings: dict[str, None] = {}
     hidden = 0
     names = _chapter_names(archive, package, posixpath.dirname(package_name))
     title, authors = _title_and_authors(package)
@@ -57,8 +58,9 @@ def _read(archive: ZipFile, options: ParseOptions, report_progress: ReportProgre
         if name not in members:
             missing.append(name)
             continue
-        tree = html_tree(decode_html(archive.read(name), declared=None))
-        hidden += write_html(builder, tree, files=files_of_package(archive, name))
+        decoded = decode_html(archive.read(name), declared=None)
+        warnings.update(dict.fromkeys(decoded.warnings))
+        hidden += write_html(builder, html_tree(decoded.text), files=files_of_package(archive, name))
         page = builder.page(len(pages) + 1)
         pages.append(replace(page, name=names.get(name) or (first_heading(page) if pages or not title else "")))
         report_progress(len(pages), len(chapters) - len(missing))
@@ -66,7 +68,8 @@ def _read(archive: ZipFile, options: ParseOptions, report_progress: ReportProgre
         raise CorruptFileError("The book has no chapters to read: upload an undamaged copy.")
     report_progress(len(pages), len(pages))
     lost = ", ".join(map(repr, missing[:10]))
-    warnings = (f"the book lacks chapters that it names: {lost}",) if missing else ()
+    if missing:
+        warnings[f"the book lacks chapters that it names: {lost}"] = None
     return ParsedDocument(tuple(pages), (*warnings, *hidden_warnings(hidden)), title)
 
 
@@ -109,7 +112,7 @@ def _chapter_names(archive: ZipFile, package: Element, folder: str) -> dict[str,
 
 
 def _nav_entries(data: bytes) -> Iterator[tuple[str, str]]:
-    for element in html_tree(decode_html(data, declared=None)).walk():
+    for element in html_tree(decode_html(data, declared=None).text).walk():
         if element.tag == "nav" and element.get("epub:type") in {"toc", ""}:
             for link in element.walk():
                 if link.tag == "a":

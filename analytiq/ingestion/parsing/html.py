@@ -1,10 +1,11 @@
 """Web pages: what a browser shows, block by block, without the navigation around the article."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
-from analytiq.ingestion.parsing.charset import decode_text
+from analytiq.ingestion.parsing.charset import DecodedText, decode_text
 from analytiq.ingestion.parsing.html_article import navigation_of
 from analytiq.ingestion.parsing.html_blocks import HtmlBlocks
 from analytiq.ingestion.parsing.html_pictures import PictureFiles, data_uris_only
@@ -28,18 +29,20 @@ class HtmlParser:
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
         """Read the file as one page."""
-        document = html_document(decode_html(path.read_bytes(), declared=options.charset_hint))
+        decoded = decode_html(path.read_bytes(), declared=options.charset_hint)
+        document = html_document(decoded.text)
         report_progress(1, 1)
-        return document
+        return replace(document, warnings=(*decoded.warnings, *document.warnings))
 
 
-def decode_html(data: bytes, *, declared: str | None) -> str:
+def decode_html(data: bytes, *, declared: str | None) -> DecodedText:
     """Decode by BOM, then UTF-8, HTTP charset and declared charset; strip the XML declaration."""
     meta = _META_CHARSET.search(data, 0, 8192)
     own = meta[1].decode("ascii") if meta else None
     if own and own.lower().startswith(("utf-16", "utf-32")):
         own = None  # the declared charset is not compatible with ASCII, in which the declaration was found
-    return _XML_DECLARATION.sub("", decode_text(data, hint=declared or own).text)
+    decoded = decode_text(data, hint=declared or own)
+    return replace(decoded, text=_XML_DECLARATION.sub("", decoded.text))
 
 
 def html_document(html: str) -> ParsedDocument:

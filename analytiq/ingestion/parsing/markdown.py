@@ -38,7 +38,8 @@ class MarkdownParser:
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
         """Read the file; pictures written into it give their descriptions alone."""
-        text = decode_text(path.read_bytes(), hint=options.charset_hint).text.replace("\r\n", "\n")
+        decoded = decode_text(path.read_bytes(), hint=options.charset_hint)
+        text = decoded.text.replace("\r\n", "\n")
         builder = TextBuilder()
         title = ""
         if (front := _FRONT_MATTER.match(text)) is not None:
@@ -49,7 +50,7 @@ class MarkdownParser:
         hidden = write_markdown(builder, text)
         page = builder.page(1)
         report_progress(1, 1)
-        return ParsedDocument((page,), hidden_warnings(hidden), title or first_heading(page))
+        return ParsedDocument((page,), (*decoded.warnings, *hidden_warnings(hidden)), title or first_heading(page))
 
 
 def write_markdown(builder: TextBuilder, text: str) -> int:

@@ -30,7 +30,8 @@ class NotebookParser:
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
         """Read the cells in order, including the worksheets of the older format."""
         try:
-            notebook = cast("object", orjson.loads(decode_text(path.read_bytes()).text))
+            decoded = decode_text(path.read_bytes())
+            notebook = cast("object", orjson.loads(decoded.text))
         except ValueError as error:
             raise CorruptFileError(f"The notebook is damaged ({error}): save it again.") from error
         if not any(isinstance(_member(notebook, name), list) for name in ("cells", "worksheets")):
@@ -44,7 +45,7 @@ class NotebookParser:
         hidden = sum(_write_cell(builder, cell, language) for cell in cells)
         page = builder.page(1)
         report_progress(1, 1)
-        warnings = (*hidden_warnings(hidden), *_cut_warnings(cells))
+        warnings = (*decoded.warnings, *hidden_warnings(hidden), *_cut_warnings(cells))
         return ParsedDocument((page,), warnings, first_heading(page))
 
 

@@ -152,3 +152,25 @@ def test_file_that_is_mostly_utf8_is_read_line_by_line() -> None:
     decoded = decode_text(data)
     assert decoded.text.split("\n") == [*lines, "Größe auf Französisch: élève"]
     assert "1 of 101 lines" in decoded.warnings[0]
+
+
+@pytest.mark.parametrize("hint", [None, "iso-8859-1", "utf-8", "windows-1252"])
+def test_mostly_utf8_is_read_by_lines_whatever_is_declared(hint: str | None) -> None:
+    lines = [f"Zeile für {number}".encode() for number in range(20)]
+    decoded = decode_text(b"\n".join([*lines, "“Grüße”".encode("cp1252")]), hint=hint)
+    assert decoded.text.splitlines()[-2:] == ["Zeile für 19", "“Grüße”"]
+    assert decoded.warnings[0].startswith("1 of 21 lines were not UTF-8")
+
+
+@pytest.mark.parametrize(
+    ("declared", "written", "text"),
+    [
+        ("iso-8859-1", "cp1252", "“It’s” – 5 €"),
+        ("gb2312", "gb18030", "朱镕基先生"),
+        ("shift_jis", "cp932", "①見積書"),
+        ("euc-kr", "cp949", "펲시콜라"),
+        ("iso-8859-9", "cp1254", "“İyi”"),
+    ],
+)
+def test_charset_is_the_larger_one_that_programs_mean(declared: str, written: str, text: str) -> None:
+    assert decode_text(text.encode(written), hint=declared).text == text

@@ -39,7 +39,7 @@ def chunk_blocks(chunk: AltChunk) -> Iterator[tuple[str, int]]:
     elif name.endswith(_TEXT_NAMES) or not _HTML.match(chunk.content):
         yield from _plain(decode_text(chunk.content, hint=None).text)
     else:
-        yield from _html(decode_html(chunk.content, declared=None))
+        yield from _html(decode_html(chunk.content, declared=None).text)
 
 
 def _plain(text: str) -> Iterator[tuple[str, int]]:
@@ -55,7 +55,7 @@ def _mail(content: bytes) -> Iterator[tuple[str, int]]:
         return
     data = cast("bytes", body.get_payload(decode=True) or b"")
     if body.get_content_subtype() == "html":
-        yield from _html(decode_html(data, declared=body.get_content_charset()))
+        yield from _html(decode_html(data, declared=body.get_content_charset()).text)
     else:
         yield from _plain(decode_text(data, hint=body.get_content_charset()).text)
 
