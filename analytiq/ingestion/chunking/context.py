@@ -1,4 +1,4 @@
-"""The context of a chunk: its document's title, name and searched metadata, its headings, sheet or slide, and columns.
+"""The context of a chunk: its document's title, name and searched metadata, headings, sheet or slide, row and columns.
 
 Pure. The context is embedded before the chunk and searched by keywords beside it; the chunk's text and offsets stay.
 What it gains stands in docs/reference/evaluation.md. The title says most, so it stays, and the middle of the path goes
@@ -7,12 +7,13 @@ first.
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from analytiq.inference.tokens import count_tokens, prefix_end, without_surrogates
 from analytiq.ingestion.chunking.code_names import CodeNames
-from analytiq.models.blocks import Block, BlockKind
+from analytiq.ingestion.chunking.row_context import row_context
+from analytiq.models.blocks import Block, BlockKind, TableShape
 from analytiq.models.text import DocumentText, PageSpan
 
 SHARE = 4
@@ -23,6 +24,8 @@ LONGEST_EMBEDDED = 8191
 """Tokens that every provider's models take; a chunk that nearly fills them has no context."""
 METADATA_TOKENS = 48
 """Most tokens of the metadata in a context: values such as a customer and a number, not notes."""
+ROW_KEY_TOKENS = 24
+"""Most tokens of the key of a row that a chunk continues, and of the name of its column."""
 HEADER_CHUNK_TOKENS = 256
 """Longest chunk with the names of its columns: in longer ones they only dilute the rows."""
 SEPARATOR = " > "
@@ -116,9 +119,9 @@ class ChunkContexts:
         text = _fitted(self._title, path, room) if has_room else ""
         if has_room and self._metadata:
             text = f"{text}\n{self._metadata}" if text else self._metadata
-        columns = self._columns(start, end) if token_count <= HEADER_CHUNK_TOKENS else ""
-        if columns and count_tokens(columns) <= max(room, TITLE_TOKENS):
-            text = f"{text}\n{columns}" if text else columns
+        if has_room:
+            for line in self._of_table(start, end, token_count, room):
+                text = f"{text}\n{line}" if text else line
         return ChunkContext(text, headings, page_name)
 
     def _content(self, start: int, end: int) -> tuple[int, int]:
@@ -166,13 +169,26 @@ class ChunkContexts:
         number = bisect_right(self._page_starts, position) - 1
         return self._pages[number] if number >= 0 else None
 
-    def _columns(self, start: int, end: int) -> str:
-        """Return the names of the columns, for a chunk that begins in a table and does not name them itself."""
+    def _of_table(self, start: int, end: int, token_count: int, room: int) -> Iterator[str]:
+        """Yield the row's key for a chunk that continues a row, and the columns for one that does not name them."""
         number = self._block_at(start)
         if number >= len(self._blocks) or self._blocks[number].start >= end:
-            return ""
+            return
         table = self._blocks[number].table
-        names = [_clean(name) for name in table.header[:MOST_COLUMNS] if name.strip()] if table is not None else []
+        if table is None:
+            return
+        row = row_context(self._text, table, start)
+        if row is not None and (key := _cut(_clean(row.key), ROW_KEY_TOKENS)):
+            column = _cut(_clean(row.column), ROW_KEY_TOKENS)
+            yield f"{key}; {column}" if column else key
+        if token_count <= HEADER_CHUNK_TOKENS and (row is None or not row.names_columns):
+            columns = self._columns(table, start, end)
+            if columns and count_tokens(columns) <= max(room, TITLE_TOKENS):
+                yield columns
+
+    def _columns(self, table: TableShape, start: int, end: int) -> str:
+        """Return the names of the columns, unless the chunk has most of them."""
+        names = [_clean(name) for name in table.header[:MOST_COLUMNS] if name.strip()]
         shown = self._text[start:end].casefold()
         if not names or 2 * sum(name.casefold() in shown for name in names) >= len(names):
             return ""

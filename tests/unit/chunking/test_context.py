@@ -12,7 +12,14 @@ from analytiq.ingestion.chunking.context import (
     ChunkContexts,
     title_of,
 )
-from analytiq.ingestion.parsing.table_lines import lines_below_header
+from analytiq.ingestion.chunking.registry import create_chunker
+from analytiq.ingestion.chunking.row_context import (
+    CELLS_LOOKED_BACK,
+    CHARACTERS_LOOKED_BACK,
+    RowContext,
+    row_context,
+)
+from analytiq.ingestion.parsing.table_lines import RowLine, lines_below_header
 from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.models.blocks import Block, BlockKind, TableShape
 from analytiq.models.text import DocumentText, PageSpan, ParsedPage, join_pages
@@ -124,6 +131,71 @@ def test_rows_that_name_their_columns_need_no_header() -> None:
     page = TextBuilder()
     page.table(list(lines_below_header([["Item", "Price"]], [["Bolt", "3 €"], ["Nut", "2 €"]])))
     assert context_of(join_pages([page.page(1)]), "Item: Nut", "2 €", tokens=100).text == "m"
+
+
+def a_wide_row(*first: tuple[str, str], columns: int = 40) -> DocumentText:
+    """Return a table of one row: the first cells, then as many columns of some words."""
+    cells = [*first, *((f"Column {number}", f"some words; of cell: {number} " * 4) for number in range(columns))]
+    page = TextBuilder()
+    page.table(list(lines_below_header([[name for name, _ in cells]], [[value for _, value in cells]])))
+    return join_pages([page.page(1)])
+
+
+@pytest.mark.parametrize(
+    ("first", "key"),
+    [
+        ([("Product", "Zebra 4000")], "Product: Zebra 4000"),
+        ([("No", "12"), ("Product", "Zebra 4000"), ("Colour", "red")], "No: 12; Product: Zebra 4000"),
+        ([("No", "1"), ("Year", "2024"), ("Sum", "3"), ("Due", "4")], "No: 1; Year: 2024; Sum: 3"),
+    ],
+)
+def test_each_piece_of_a_wide_row_has_the_key_of_the_row(first: list[tuple[str, str]], key: str) -> None:
+    document = a_wide_row(*first)
+    chunks = create_chunker("row", chunk_size=128, chunk_overlap=0, embed_texts=None).chunk(document)
+    contexts = ChunkContexts(document, "m.csv")
+    within = [chunk for chunk in chunks if chunk.start > document.blocks[0].table.rows[0][0]]  # type: ignore[union-attr]
+    assert len(within) > 10
+    for chunk in within:
+        line = contexts.of(chunk.start, chunk.end, chunk.token_count).text.partition("\n")[2]
+        assert line.partition("; Column")[0] == key
+        assert line.count("Column") == (0 if chunk.text.startswith("Column ") else 1)
+
+
+def test_each_piece_of_a_cell_has_the_name_of_its_column() -> None:
+    page = TextBuilder()
+    rows = [["Zebra 4000", "5", "Prints labels. " * 200], ["Yak 1", "6", "Short."]]
+    page.table(list(lines_below_header([["Product", "Price", "Notes: all"]], rows)))
+    document = join_pages([page.page(1)])
+    contexts, start = ChunkContexts(document, "m.csv"), document.text.index("Prints labels. ") + 900
+    assert contexts.of(start, start + 100, 100).text == "m\nProduct: Zebra 4000; Notes: all"
+    start = document.text.index("Notes: all: Prints")
+    assert contexts.of(start, start + 100, 100).text == "m\nProduct: Zebra 4000"
+    start = document.text.index("Product: Yak")
+    assert contexts.of(start, start + 30, 100).text == "m"
+
+
+def test_rows_without_names_of_columns_have_their_first_cell() -> None:
+    page = TextBuilder()
+    page.table([RowLine("Zebra 4000 | " + " | ".join(f"words {number} " * 9 for number in range(40)))])
+    document = join_pages([page.page(1)])
+    start = document.text.index("words 30")
+    assert ChunkContexts(document, "m.csv").of(start, start + 100, 100).text == "m\nZebra 4000"
+
+
+def test_time_of_a_cell_of_a_megabyte_grows_as_its_pieces() -> None:
+    looked: list[int] = []
+
+    class Watched(str):
+        __slots__ = ()
+
+        def rfind(self, *args: int) -> int:  # type: ignore[override]
+            looked.append(args[2] - args[1])
+            return super().rfind(*args)  # type: ignore[arg-type]
+
+    text = "Product: Zebra; Notes: " + "a; b: c " * 100_000
+    table = TableShape(("Product", "Notes"), ((0, len(text)),))
+    assert row_context(Watched(text), table, 700_000) == RowContext("Product: Zebra", "", names_columns=True)
+    assert sum(looked) <= CELLS_LOOKED_BACK * CHARACTERS_LOOKED_BACK
 
 
 def test_the_middle_of_a_long_path_goes_first_and_the_title_never() -> None:
