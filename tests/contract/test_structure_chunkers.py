@@ -141,6 +141,40 @@ def test_small_sections_are_merged_under_the_same_parent_only() -> None:
     assert [chunk.text.count("# Product") for chunk in chunks] == [1, 1, 1, 1]
 
 
+def sections(*levels: int, sentences: int = 6) -> DocumentText:
+    return built(
+        *(step for level in levels for step in (("heading", f"H{level}", level), ("paragraph", SENTENCES, sentences)))
+    )
+
+
+@pytest.mark.parametrize("chunker_type", ["auto", "code", "row", "section"])
+@pytest.mark.parametrize(
+    ("section_level", "headings"),
+    [(1, [[1, 2, 3], [1, 2, 3]]), (2, [[1], [2, 3], [1], [2, 3]]), (3, [[1], [2], [3], [1], [2], [3]])],
+)
+def test_no_chunk_crosses_a_heading_of_the_chosen_level(
+    chunker_type: str, section_level: int, headings: list[list[int]]
+) -> None:
+    document = sections(1, 2, 3, 1, 2, 3)
+    chunker = create_chunker(
+        chunker_type, chunk_size=2048, chunk_overlap=0, embed_texts=None, section_level=section_level
+    )
+    chunks = chunker.chunk(document)
+    check(document, chunks, 2048)
+    assert [[len(mark) for mark in re.findall(r"^#+", piece.text, re.MULTILINE)] for piece in chunks] == headings
+
+
+def test_title_and_bare_headings_stay_with_what_follows_at_any_section_level() -> None:
+    document = built(
+        ("heading", "Manual", 1), ("paragraph", "Of a pump. ", 1), ("heading", "Safety", 2), ("heading", "At work", 3),
+        ("paragraph", SENTENCES, 2), ("heading", "Cleaning", 2), ("paragraph", SENTENCES, 2),
+    )  # fmt: skip
+    chunker = create_chunker("section", chunk_size=512, chunk_overlap=0, embed_texts=None, section_level=6)
+    first, second = chunker.chunk(document)
+    assert first.text.startswith("# Manual\n\nOf a pump.\n\n## Safety\n\n### At work\n\nThe pump")
+    assert second.text.startswith("## Cleaning")
+
+
 def test_overlap_stays_within_a_section() -> None:
     document = built(
         *(step for number in range(3) for step in (("heading", f"Part {number}", 1), ("paragraph", SENTENCES, 40)))

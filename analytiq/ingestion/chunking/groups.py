@@ -62,14 +62,47 @@ class _Headings:
         return tuple(number for _, number in self.open)
 
 
-def section_groups(text: str, parts: Sequence[Part], sizes: Sizes, *, parts_tables: bool) -> list[Group]:
+def section_groups(
+    text: str, parts: Sequence[Part], sizes: Sizes, *, parts_tables: bool, section_level: int = 0
+) -> list[Group]:
     """Return the sections of a text: a heading with what follows up to the next heading, small ones merged.
 
-    `parts_tables`: a table that is no small one is a group of its own, with its caption.
+    Args:
+        text: the text of the parts.
+        parts: in order.
+        sizes: of the chunks.
+        parts_tables: a table that is no small one is a group of its own, with its caption.
+        section_level: no sections are merged across a heading of this level or a higher one; 0 for no level.
     """
     sections = list(_sections(text, parts, sizes, parts_tables=parts_tables))
-    _measure_trees(sections)
-    return _merged_backwards(list(_merged_forwards(sections, sizes)), sizes)
+    groups: list[Group] = []
+    for run in _runs(sections, sizes, section_level):
+        _measure_trees(run)
+        groups += _merged_backwards(list(_merged_forwards(run, sizes)), sizes)
+    return groups
+
+
+def _runs(sections: Sequence[Group], sizes: Sizes, section_level: int) -> list[list[Group]]:
+    """Part the sections before each heading of the level or above.
+
+    Headings alone stay with what follows. So does a stub, such as a title with a line, with the first section below
+    it: alone it would be found for each question that names the document.
+    """
+    runs: list[list[Group]] = []
+    size = 0
+    for section in sections:
+        first = section.parts[0]
+        begins = not runs or (first.kind is BlockKind.HEADING and first.level <= section_level)
+        if runs and begins:
+            above = runs[-1][-1].path
+            is_stub = size < sizes.stub and section.path[: len(above)] == above
+            begins = not is_stub and not all(one.is_bare for one in runs[-1])
+        if begins:
+            runs.append([])
+            size = 0
+        runs[-1].append(section)
+        size += section.token_count
+    return runs
 
 
 def _sections(text: str, parts: Sequence[Part], sizes: Sizes, *, parts_tables: bool) -> Iterator[Group]:

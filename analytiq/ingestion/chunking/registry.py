@@ -39,6 +39,8 @@ _BY_MEANING = {
     "sdpm": "analytiq.ingestion.chunking.sdpm_chunker",
     "semantic": "analytiq.ingestion.chunking.semantic_chunker",
 }
+_BY_SECTION = frozenset({"auto", "code", "row", "section"})
+DEEPEST_SECTION_LEVEL = 6
 _LATE_REFUSAL = (
     "late chunking is not available: it gives a chunk an embedding that depends on the document around it, "
     "while embeddings here are stored and reused by the text of the chunk alone; 'recursive' cuts at the "
@@ -62,6 +64,7 @@ def create_chunker(
     chunk_size: int,
     chunk_overlap: int,
     embed_texts: "EmbedTexts | None",
+    section_level: int = 0,
 ) -> Chunker:
     """Create a chunker; cheap after the first of its kind, so create one for each document.
 
@@ -70,14 +73,17 @@ def create_chunker(
         chunk_size: the most cl100k tokens of a chunk, overlap included; 4 to 8,192.
         chunk_overlap: the most tokens that a chunk shares with the one before; less than `chunk_size`.
         embed_texts: blocking; from n texts to vectors of shape (n, dimensions). For `semantic` and `sdpm`.
+        section_level: no chunk crosses a heading of this level or a higher one; 0 for no level. For `section`, `row`,
+            `code` and `auto`.
 
     Raises:
         InvalidInputError: names the field; for an unknown type, also the known names.
     """
-    check_chunking(chunker_type, chunk_size=chunk_size, chunk_overlap=chunk_overlap)
+    check_chunking(chunker_type, chunk_size=chunk_size, chunk_overlap=chunk_overlap, section_level=section_level)
     if chunker_type in _BY_TEXT:
         create = importlib.import_module(_BY_TEXT[chunker_type]).create
-        return create(chunk_size=chunk_size, chunk_overlap=chunk_overlap)
+        of_sections = {"section_level": section_level} if chunker_type in _BY_SECTION else {}
+        return create(chunk_size=chunk_size, chunk_overlap=chunk_overlap, **of_sections)
     if chunker_type in _BY_MEANING:
         if embed_texts is None:
             reason = f"{chunker_type!r} cuts by meaning and needs an embedding function, but there is none here"
@@ -88,7 +94,7 @@ def create_chunker(
     return factory(chunk_size=chunk_size, chunk_overlap=chunk_overlap, embed_texts=embed_texts)
 
 
-def check_chunking(chunker_type: str, *, chunk_size: int, chunk_overlap: int) -> None:
+def check_chunking(chunker_type: str, *, chunk_size: int, chunk_overlap: int, section_level: int = 0) -> None:
     """Check the settings of a knowledge base without importing a chunker.
 
     Raises:
@@ -107,6 +113,13 @@ def check_chunking(chunker_type: str, *, chunk_size: int, chunk_overlap: int) ->
     if chunk_overlap < 0 or 0 < chunk_size <= chunk_overlap:
         reason = f"{chunk_overlap} is not from 0 to less than chunk_size ({chunk_size}) tokens"
         errors.append(FieldError("chunk_overlap", reason))
+    if not 0 <= section_level <= DEEPEST_SECTION_LEVEL:
+        reason = f"{section_level} is not from 1 to {DEEPEST_SECTION_LEVEL}, nor 0 for no level"
+        errors.append(FieldError("section_level", reason))
+    elif section_level and chunker_type not in _BY_SECTION:
+        cutting = ", ".join(sorted(_BY_SECTION))
+        reason = f"The chunker {chunker_type!r} does not cut by sections. Chunkers with a section level: {cutting}."
+        errors.append(FieldError("section_level", reason))
     if errors:
         raise InvalidInputError("; ".join(f"{error.field}: {error.reason}" for error in errors), errors=errors)
 

@@ -110,3 +110,10 @@ def test_chonkie_still_needs_its_chunks_cut_again() -> None:
     long = "word " * 3000
     chunks = SentenceChunker(tokenizer="character", chunk_size=100).chunk(long)
     assert max(len(chunk.text) for chunk in chunks) > 100
+
+
+@pytest.mark.parametrize(("chunker_type", "level"), [("section", 7), ("section", -1), ("recursive", 2), ("page", 1)])
+def test_section_level_is_of_sections_and_from_1_to_6(chunker_type: str, level: int) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        check_chunking(chunker_type, chunk_size=512, chunk_overlap=0, section_level=level)
+    assert [error.field for error in refused.value.errors] == ["section_level"]
