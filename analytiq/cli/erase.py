@@ -127,12 +127,16 @@ def erase_list(
 
 @app.command("show")
 def erase_show(
+    *,
     erasure: Annotated[str, typer.Argument(metavar="ERASURE", help="Id from `erase list`.")],
+    names_documents: Annotated[
+        bool, typer.Option("--documents", help="Also list the ids of the erased documents and their parts.")
+    ] = False,
     data_dir: DataDir = None,
 ) -> None:
     """Show the report of an erasure: the deleted rows, and the proof that none is left."""
     with errors_as_sentences():
-        print_one(read_settings(), data_dir, erasure)
+        print_one(read_settings(), data_dir, erasure, names_documents=names_documents)
 
 
 @app.command("continue")
@@ -163,6 +167,7 @@ def erase_retention(
 
 
 SECOND = "%Y-%m-%d %H:%M:%S UTC"
+MOST_HOLDERS = 20
 Request = Callable[[Erasures, MongoConnection], Awaitable[Erasure]]
 
 
@@ -259,13 +264,18 @@ def print_table(settings: Settings, data_dir: Path | None, organization_id: str 
     print_rows(headings, [_row(item) for item in found])
 
 
-def print_one(settings: Settings, data_dir: Path | None, erasure_id: str) -> None:
-    """Print the report of an erasure."""
+def print_one(settings: Settings, data_dir: Path | None, erasure_id: str, *, names_documents: bool) -> None:
+    """Print the report of an erasure, and the ids of its documents if they are wanted."""
 
     async def read(connection: MongoConnection) -> Erasure:
         return await Services(settings, connection).operations.erasures.get(erasure_id)
 
-    print_report(on_database(settings, data_dir, read))
+    erasure = on_database(settings, data_dir, read)
+    print_report(erasure)
+    if names_documents:
+        output.print()
+        for document_id in erasure.document_ids:
+            output.print(document_id, markup=False)
 
 
 def go_on(settings: Settings, data_dir: Path | None, erasure_id: str) -> None:
@@ -313,6 +323,7 @@ def print_report(erasure: Erasure) -> None:
         ("reason", erasure.reason or ""),
         ("finished", f"{erasure.finished_at:{SECOND}}" if erasure.finished_at else ""),
         ("documents", str(erasure.documents) if erasure.documents else ""),
+        ("kept", _kept(erasure)),
         ("error", f"{erasure.error.code}: {erasure.error.detail}" if erasure.error else ""),
         ("proof", _proof(erasure)),
     ]
@@ -354,6 +365,14 @@ def _proof(erasure: Erasure) -> str:
     if erasure.state is ErasureState.DONE:
         return "a search of every collection afterwards found nothing"
     return "nothing is left; running work gets time to end before this counts"
+
+
+def _kept(erasure: Erasure) -> str:
+    """Name the documents around erased parts whose files still contain them."""
+    if not erasure.holder_ids:
+        return ""
+    named = ", ".join(erasure.holder_ids[:MOST_HOLDERS]) + (", …" if len(erasure.holder_ids) > MOST_HOLDERS else "")
+    return f"{named}: their files still contain erased parts; erase them too"
 
 
 def _row(erasure: Erasure) -> tuple[str, ...]:

@@ -69,8 +69,10 @@ class DocumentSelection(Stored):
 class Erasure(Stored):
     """A row of `erasures`: its state and its report, which outlive the erased data.
 
-    `kb_ids` and `document_ids` name the objects of the proof; ids are all that the row stores. `counts`: rows erased by
-    collection (in a dry run: to be erased). `left`: rows found by the last check; the proof is that it is empty.
+    `kb_ids` and `document_ids` name the objects of the proof; ids are all that the row stores. `document_ids` includes
+    the parts of the selected documents at any depth. `holder_ids`: documents around erased parts that were not erased;
+    their files still contain the parts' bytes. `counts`: rows erased by collection (in a dry run: to be erased).
+    `left`: rows found by the last check; the proof is that it is empty.
     """
 
     id: str
@@ -84,6 +86,7 @@ class Erasure(Stored):
     selection: DocumentSelection | None = None
     kb_ids: tuple[str, ...] = ()
     document_ids: tuple[str, ...] = ()
+    holder_ids: tuple[str, ...] = ()
     documents: int = 0
     counts: dict[str, int] = Field(default_factory=dict[str, int])
     left: dict[str, int] | None = None

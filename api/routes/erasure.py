@@ -8,7 +8,14 @@ from analytiq.errors import InvalidInputError
 from analytiq.models.erasure import CacheFate, ErasureOptions, LedgerFate
 from api.api_route import ApiRoute
 from api.context import CurrentOrganization, Limit, ServicesOf, Skip
-from api.schemas.erasure import ErasureCreate, ErasureList, ErasureResponse, RetentionAnswer, RetentionSettings
+from api.schemas.erasure import (
+    ErasureCreate,
+    ErasureDetail,
+    ErasureList,
+    ErasureResponse,
+    RetentionAnswer,
+    RetentionSettings,
+)
 
 router = APIRouter(tags=["erasure"], route_class=ApiRoute)
 
@@ -74,11 +81,9 @@ async def list_erasures(
 
 
 @router.get("/erasures/{erasure_id}", operation_id="get_erasure")
-async def get_erasure(services: ServicesOf, organization: CurrentOrganization, erasure_id: str) -> ErasureResponse:
-    """Return an erasure's report: deleted rows and remaining rows."""
-    return ErasureResponse.from_model(
-        await services.operations.erasures.get(erasure_id, organization_id=organization.id)
-    )
+async def get_erasure(services: ServicesOf, organization: CurrentOrganization, erasure_id: str) -> ErasureDetail:
+    """Return an erasure's report: the erased documents, deleted rows and remaining rows."""
+    return ErasureDetail.from_model(await services.operations.erasures.get(erasure_id, organization_id=organization.id))
 
 
 @router.get("/retention", operation_id="get_retention")

@@ -74,7 +74,12 @@ class ErasureResponse(ResponseBody):
     dry_run: bool = Field(validation_alias="is_dry_run")
     requested_by: str
     reason: str | None
-    documents: int = Field(description="Number of documents erased, or to be erased")
+    documents: int = Field(
+        description="Number of documents erased, or to be erased, with the parts of the selected documents"
+    )
+    holder_ids: list[str] = Field(
+        description="Documents around erased parts that are not erased: their files still contain the parts"
+    )
     counts: dict[str, int] = Field(description="Number of rows erased, or to be erased, by collection")
     left: dict[str, int] | None = Field(
         description="Rows found by the last verification; a finished erasure has none. Null before the first "
@@ -83,6 +88,14 @@ class ErasureResponse(ResponseBody):
     error: ErasureFailure | None
     requested_at: Moment
     finished_at: Moment | None
+
+
+class ErasureDetail(ErasureResponse):
+    """An erasure with its report and the documents that it names."""
+
+    document_ids: list[str] = Field(
+        description="The erased documents, with the parts of the selected documents at any depth"
+    )
 
 
 class ErasureList(ResponseBody):

@@ -1653,7 +1653,7 @@ export interface paths {
         };
         /**
          * Get Erasure
-         * @description Return an erasure's report: deleted rows and remaining rows.
+         * @description Return an erasure's report: the erased documents, deleted rows and remaining rows.
          */
         get: operations["get_erasure"];
         put?: never;
@@ -3911,6 +3911,56 @@ export interface components {
             dry_run: boolean;
         };
         /**
+         * ErasureDetail
+         * @description An erasure with its report and the documents that it names.
+         */
+        ErasureDetail: {
+            /** Erasure Id */
+            erasure_id: string;
+            kind: components["schemas"]["ErasureKind"];
+            state: components["schemas"]["ErasureState"];
+            /** Dry Run */
+            dry_run: boolean;
+            /** Requested By */
+            requested_by: string;
+            /** Reason */
+            reason: string | null;
+            /**
+             * Documents
+             * @description Number of documents erased, or to be erased, with the parts of the selected documents
+             */
+            documents: number;
+            /**
+             * Holder Ids
+             * @description Documents around erased parts that are not erased: their files still contain the parts
+             */
+            holder_ids: string[];
+            /**
+             * Counts
+             * @description Number of rows erased, or to be erased, by collection
+             */
+            counts: {
+                [key: string]: number;
+            };
+            /**
+             * Left
+             * @description Rows found by the last verification; a finished erasure has none. Null before the first verification
+             */
+            left: {
+                [key: string]: number;
+            } | null;
+            error: components["schemas"]["ErasureFailure"] | null;
+            /** Requested At */
+            requested_at: string;
+            /** Finished At */
+            finished_at: string | null;
+            /**
+             * Document Ids
+             * @description The erased documents, with the parts of the selected documents at any depth
+             */
+            document_ids: string[];
+        };
+        /**
          * ErasureFailure
          * @description The reason for an interrupted erasure.
          */
@@ -3955,9 +4005,14 @@ export interface components {
             reason: string | null;
             /**
              * Documents
-             * @description Number of documents erased, or to be erased
+             * @description Number of documents erased, or to be erased, with the parts of the selected documents
              */
             documents: number;
+            /**
+             * Holder Ids
+             * @description Documents around erased parts that are not erased: their files still contain the parts
+             */
+            holder_ids: string[];
             /**
              * Counts
              * @description Number of rows erased, or to be erased, by collection
@@ -15263,7 +15318,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ErasureResponse"];
+                    "application/json": components["schemas"]["ErasureDetail"];
                 };
             };
             /** @description Invalid request */

@@ -133,23 +133,43 @@ class Documents:
         """Delete it: no search finds it from now on; vectors, text, file and parts are removed within seconds."""
 
         async def commit(session: Session) -> None:
-            deleted = await self._documents.delete(session, organization_id, document_id)
-            if deleted is None:
-                raise unknown_document(document_id)
-            await self._storage.give_back(session, organization_id, byte_size=deleted.byte_size)
             has_parts = await self._parts.has_parts(session, organization_id, document_id)
-            # Parts are searchable until cleaning has deleted them.
-            priority = Priority.INTERACTIVE if has_parts else Priority.CLEANING
-            await self._jobs.enqueue(
-                [
-                    document_changed(organization_id, document_id),
-                    clean_request(organization_id, document_id, priority=priority),
-                ],
-                request_id=request_id,
-                session=session,
-            )
+            await self._delete(session, organization_id, document_id, request_id, has_parts=has_parts)
 
         await run_in_transaction(self._connection, commit)
+
+    async def delete_without_parts(
+        self, organization_id: str, document_id: str, *, request_id: str | None = None
+    ) -> bool:
+        """Delete a document without parts; return False if it has parts.
+
+        Raises:
+            NotFoundError: there is no such document.
+        """
+
+        async def commit(session: Session) -> bool:
+            # A part that is taken in at the same time conflicts with the deletion of its container's row.
+            if await self._parts.has_parts(session, organization_id, document_id):
+                return False
+            await self._delete(session, organization_id, document_id, request_id, has_parts=False)
+            return True
+
+        return await run_in_transaction(self._connection, commit)
+
+    async def _delete(
+        self, session: Session, organization_id: str, document_id: str, request_id: str | None, *, has_parts: bool
+    ) -> None:
+        deleted = await self._documents.delete(session, organization_id, document_id)
+        if deleted is None:
+            raise unknown_document(document_id)
+        await self._storage.give_back(session, organization_id, byte_size=deleted.byte_size)
+        # Parts are searchable until cleaning has deleted them.
+        priority = Priority.INTERACTIVE if has_parts else Priority.CLEANING
+        requests = [
+            document_changed(organization_id, document_id),
+            clean_request(organization_id, document_id, priority=priority),
+        ]
+        await self._jobs.enqueue(requests, request_id=request_id, session=session)
 
     async def extract_again(self, organization_id: str, document_id: str, *, request_id: str | None = None) -> Document:
         """Extract the file again; the present text stays current until the new one is ready."""

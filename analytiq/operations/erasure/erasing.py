@@ -43,6 +43,7 @@ class Erasing:
         self._tenants = rows.tenant_rows
         self._selecting = rows.retention
         self._documents = documents
+        self._parts = rows.document_parts
         self._jobs = rows.jobs
         self._holds = rows.holds
         self._settings = settings
@@ -134,7 +135,8 @@ class Erasing:
             found = await self._selecting.selected(erasure.organization_id, selection, limit=DOCUMENTS_AT_ONCE)
             if not found:
                 break
-            if not await self._rows.add_documents(erasure, found):
+            holders = await self._parts.containers_of(erasure.organization_id, found)
+            if not await self._rows.add_documents(erasure, found, holder_ids=holders):
                 raise _lease_lost(erasure)
             await self._delete(erasure, found)
         await checkpoint("erasure.erased")
@@ -143,12 +145,38 @@ class Erasing:
     async def _delete(self, erasure: Erasure, document_ids: Sequence[str]) -> None:
         deleted = 0
         for document_id in document_ids:
-            try:
-                await self._documents.delete(erasure.organization_id, document_id, request_id=f"erasure-{erasure.id}")
-            except NotFoundError:
-                continue  # its owner was faster; the proof checks it all the same
-            deleted += 1
+            while (is_deleted := await self._delete_without_parts(erasure, document_id)) is False:
+                await self._delete_parts(erasure, document_id)
+            if is_deleted is None:
+                await self._delete_parts(erasure, document_id)  # its owner was faster, and cleaning deletes them too
+            deleted += is_deleted is True
             await checkpoint("erasure.collection_erased")
+        await self._count(erasure, deleted)
+
+    async def _delete_parts(self, erasure: Erasure, document_id: str) -> None:
+        """Name and delete a document's parts, deepest first, as long as their containers exist.
+
+        Cleaning would delete the parts of a deleted document before they are named. An extraction may add parts
+        meanwhile, but none to a deleted document: the caller repeats this until the document itself could be deleted.
+        """
+        below = await self._parts.ids_below(erasure.organization_id, document_id)
+        for start in range(0, len(below), DOCUMENTS_AT_ONCE):
+            some = below[start : start + DOCUMENTS_AT_ONCE]
+            if not await self._rows.add_documents(erasure, some):
+                raise _lease_lost(erasure)
+            deleted = [await self._delete_without_parts(erasure, part_id) for part_id in some]
+            await self._count(erasure, deleted.count(True))
+
+    async def _delete_without_parts(self, erasure: Erasure, document_id: str) -> bool | None:
+        """Delete a document; return False if it has parts, None if it is gone, which the proof checks all the same."""
+        try:
+            return await self._documents.delete_without_parts(
+                erasure.organization_id, document_id, request_id=f"erasure-{erasure.id}"
+            )
+        except NotFoundError:
+            return None
+
+    async def _count(self, erasure: Erasure, deleted: int) -> None:
         await self._rows.add_counts(erasure, {"docs": deleted}, documents=deleted)
         if not await self._rows.renew(erasure):
             raise _lease_lost(erasure)
@@ -166,8 +194,16 @@ class Erasing:
                 left[name] = left.get(name, 0) + count
         await self._noted(erasure, {"state": ErasureState.PROVING.value, "left": left, "looks": erasure.looks + 1})
         if not left:
+            await self._note_holders(erasure)
             return None
         return Wait(LOOK_AGAIN_SECONDS * min(erasure.looks + 1, 15), "workers are removing what hangs on them")
+
+    async def _note_holders(self, erasure: Erasure) -> None:
+        """Keep of the documents around the erased ones those that exist: their files contain the erased bytes."""
+        now = await self._rows.get(erasure.id)
+        holders = () if now is None else now.holder_ids
+        kept = await self._parts.existing(erasure.organization_id, holders)
+        await self._noted(erasure, {"holder_ids": kept})
 
     async def _hurry(self, erasure: Erasure, document_ids: Sequence[str]) -> None:
         """Request the remaining deletions; this also wakes failed jobs, and sweeps without delay."""

@@ -40,6 +40,8 @@ log = structlog.get_logger(__name__)
 
 MOST_DOCUMENTS = 100_000
 """Most documents of one erasure, whose row names each: 100,000 ids take 4 MB of at most 16."""
+CONTAINERS_AT_ONCE = 1_000
+"""Selected documents whose parts one query finds."""
 WATCH_DAYS = 7
 """Days for which the reconciler checks that no rows of an erased organization have reappeared."""
 
@@ -54,6 +56,7 @@ class Erasures:
         self._tenants = rows.tenant_rows
         self._organizations = rows.organizations
         self._selecting = rows.retention
+        self._parts = rows.document_parts
         self._jobs = rows.jobs
         self._erasing = erasing
 
@@ -121,19 +124,16 @@ class Erasures:
         until = now if selection.uploaded_before is None else min(now, selection.uploaded_before)
         metadata = fitted_metadata(selection.metadata, organization.metadata_fields)
         selection = selection.model_copy(update={"uploaded_before": until, "metadata": metadata})
-        count = await self._selecting.count_selected(organization_id, selection)
-        if count > MOST_DOCUMENTS:
-            raise InvalidInputError(
-                f"The selection has {count} documents, more than {MOST_DOCUMENTS}. Narrow it, for example by age.",
-                code="too_many_selected",
-            )
+        ids = await self._require_few(organization_id, selection)
         erasure = _new(ErasureKind.DOCUMENTS, organization_id, requested_by, reason, is_dry_run=is_dry_run).model_copy(
             update={"selection": selection}
         )
         if is_dry_run:
-            ids = await self._selecting.selected(organization_id, selection, limit=MOST_DOCUMENTS)
             counts = await self._tenants.document_leftovers(organization_id, ids)
-            return await self._stored_dry_run(erasure, counts, documents=count)
+            around = await self._parts.containers_of(organization_id, ids) - set(ids)
+            holders = await self._parts.existing(organization_id, around)
+            erasure = erasure.model_copy(update={"holder_ids": tuple(holders)})
+            return await self._stored_dry_run(erasure, counts, documents=len(ids))
         await self._rows.insert(erasure)
         await self._ask(erasure)
         return erasure
@@ -243,6 +243,31 @@ class Erasures:
             payload=ErasePayload(erasure_id=erasure.id), organization_id="", priority=Priority.CLEANING
         )
         await self._jobs.enqueue([request])
+
+    async def _require_few(self, organization_id: str, selection: DocumentSelection) -> list[str]:
+        """Return the ids of the selected documents and of their parts at any depth.
+
+        Raises:
+            InvalidInputError: there are too many.
+        """
+        count = await self._selecting.count_selected(organization_id, selection)
+        ids: set[str] = set()
+        if count <= MOST_DOCUMENTS:
+            selected = await self._selecting.selected(organization_id, selection, limit=MOST_DOCUMENTS)
+            ids.update(selected)
+            for start in range(0, len(selected), CONTAINERS_AT_ONCE):
+                some = selected[start : start + CONTAINERS_AT_ONCE]
+                ids |= await self._parts.ids_below_any(organization_id, some, limit=MOST_DOCUMENTS + 1)
+                count = max(count, len(ids))
+                if count > MOST_DOCUMENTS:
+                    break
+        if count > MOST_DOCUMENTS:
+            raise InvalidInputError(
+                f"The selection has {count} documents or more with their parts; at most {MOST_DOCUMENTS} are erased at"
+                " once. Narrow it, for example by age.",
+                code="too_many_selected",
+            )
+        return sorted(ids)
 
     async def _require_organization(self, organization_id: str) -> Organization:
         organization = await self._organizations.get(organization_id)

@@ -27,6 +27,7 @@ class DocumentPartRepository:
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["docs"]
+        self._majority = connection.majority["docs"]
 
     async def of_container(self, organization_id: str, container_id: str) -> list[KnownPart]:
         """Return the parts of a document, which need not exist any more; parts of parts are left out."""
@@ -59,6 +60,37 @@ class DocumentPartRepository:
         async for row in cursor:
             return StorageAmount(stored_bytes=int(row["stored_bytes"]), documents=int(row["documents"]))
         return StorageAmount()
+
+    async def ids_below(self, organization_id: str, container_id: str) -> list[str]:
+        """Return the ids of a document's parts at any depth, deepest first."""
+        query: Row = {
+            "organization_id": organization_id,
+            "part_of.container_ids": container_id,
+            "part_of.parent_id": {"$exists": True},
+        }
+        rows = [row async for row in self._majority.find(query, {"part_of.container_ids": 1})]
+        rows.sort(key=lambda row: len(row["part_of"]["container_ids"]), reverse=True)
+        return [str(row["_id"]) for row in rows]
+
+    async def ids_below_any(self, organization_id: str, container_ids: Collection[str], *, limit: int) -> set[str]:
+        """Return the ids of parts at any depth of any of these documents, at most `limit`."""
+        query: Row = {
+            "organization_id": organization_id,
+            "part_of.container_ids": {"$in": list(container_ids)},
+            "part_of.parent_id": {"$exists": True},
+        }
+        return {str(row["_id"]) async for row in self._majority.find(query, {"_id": 1}).limit(limit)}
+
+    async def containers_of(self, organization_id: str, document_ids: Collection[str]) -> set[str]:
+        """Return the ids of all documents around these, which need not exist any more."""
+        query: Row = {"_id": {"$in": object_ids(set(document_ids))}, "organization_id": organization_id}
+        rows = self._majority.find({**query, "part_of.parent_id": {"$exists": True}}, {"part_of.container_ids": 1})
+        return {container_id async for row in rows for container_id in row["part_of"]["container_ids"]}
+
+    async def existing(self, organization_id: str, document_ids: Collection[str]) -> list[str]:
+        """Return the ids of those of these documents that exist, lowest first."""
+        query: Row = {"_id": {"$in": object_ids(set(document_ids))}, "organization_id": organization_id}
+        return sorted([str(row["_id"]) async for row in self._majority.find(query, {"_id": 1})])
 
     async def at_path(self, session: Session, organization_id: str, container_id: str, path: str) -> Document | None:
         """Return the part at this path of a document."""

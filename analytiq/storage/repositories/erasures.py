@@ -1,6 +1,6 @@
 """Collection `erasures`: requests, progress and proofs of erasures; tombstones of erased organizations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from pymongo import IndexModel
@@ -128,11 +128,12 @@ class ErasureRepository:
         if added or documents:
             await self._collection.update_one(_held(erasure), {"$inc": {**added, "documents": documents}})
 
-    async def add_documents(self, erasure: Erasure, document_ids: Sequence[str]) -> bool:
-        """Record documents before their deletion, for the proof; return False if the lease is lost."""
-        result = await self._collection.update_one(
-            _held(erasure), {"$addToSet": {"document_ids": {"$each": list(document_ids)}}}
-        )
+    async def add_documents(
+        self, erasure: Erasure, document_ids: Sequence[str], *, holder_ids: Collection[str] = ()
+    ) -> bool:
+        """Record documents before their deletion, and those around them; return False if the lease is lost."""
+        added: Row = {"document_ids": {"$each": list(document_ids)}, "holder_ids": {"$each": sorted(holder_ids)}}
+        result = await self._collection.update_one(_held(erasure), {"$addToSet": added})
         return result.matched_count == 1
 
     async def finish(self, erasure: Erasure, *, is_watched: bool) -> bool:

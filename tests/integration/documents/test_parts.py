@@ -1,8 +1,5 @@
 """Parts of documents: an archive's files are documents of their own that follow it."""
 
-import io
-import zipfile
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -17,17 +14,10 @@ from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.documents import DocumentQuery
 from analytiq.telemetry import checkpoints
 from tests.integration.tenant import Tenant, prose
+from tests.integration.zip_files import zip_of
 
 LARGE = prose("whales", 1_000)
 """More than is written together with its document."""
-
-
-def zip_of(members: Mapping[str, str | bytes]) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return packed.getvalue()
 
 
 async def parts_of(tenant: Tenant, container: Document) -> dict[str, Document]:

@@ -11,6 +11,7 @@ from pymongo.errors import OperationFailure
 from analytiq import clock
 from analytiq.composition import Services
 from analytiq.errors import AccessDeniedError, ConflictError, InvalidInputError, LeaseLostError, NotFoundError
+from analytiq.ingestion.upload import parts as part_uploads
 from analytiq.models.erasure import (
     CacheFate,
     DocumentSelection,
@@ -26,6 +27,7 @@ from analytiq.storage.repositories.backup_holds import BackupHoldRepository
 from analytiq.telemetry import checkpoints
 from tests.integration.conftest import Compose
 from tests.integration.tenant import Tenant, new_tenant, prose
+from tests.integration.zip_files import zip_of
 
 DELETED = ErasureOptions(ledger=LedgerFate.DELETE)
 ANYTHING = ErasureOptions()
@@ -309,6 +311,61 @@ async def test_documents_of_one_person_are_erased_with_all_that_hangs_on_them(
     assert (report.state, report.documents, report.document_ids) == (ErasureState.DONE, 1, (whales.id,))
     assert (await places_that_name(services, whales.id)).keys() <= {"erasures", "kb_changes"}
     assert "birds.txt" in {item.source for item in (await tenant.search(kb_id, "birds")).results}
+
+
+async def test_parts_of_an_erased_container_are_named_and_erased_with_it(services: Services, tenant: Tenant) -> None:
+    inner = zip_of({"deep.txt": prose("whales", 4)})
+    content = zip_of({"inner.zip": inner, "birds.txt": prose("birds", 4)})
+    box = (await tenant.upload("a.zip", content, metadata={"uploader": "anna"})).document
+    other = (await tenant.upload("other.zip", zip_of({"kept.txt": prose("moths", 4)}))).document
+    await tenant.drain()
+    ids = await services.repositories.document_parts.ids_below(tenant.id, box.id)
+    assert len(ids) == 3
+    selection = DocumentSelection(document_ids=(box.id,))
+    dry = await services.operations.erasures.request_documents(
+        tenant.id, selection, requested_by="test", is_dry_run=True
+    )
+    assert (dry.documents, dry.counts["docs"], dry.holder_ids) == (4, 4, ())
+    report = await erase_documents(services, tenant, document_ids=(box.id,))
+    assert (report.documents, set(report.document_ids)) == (4, {box.id, *ids})
+    assert report.holder_ids == ()
+    assert (await places_that_name(services, box.id, *ids)).keys() <= {"erasures", "kb_changes"}
+    assert len(await services.repositories.document_parts.ids_below(tenant.id, other.id)) == 1
+
+
+async def test_parts_that_are_taken_in_while_their_container_is_erased_are_named_too(
+    services: Services, tenant: Tenant, hook: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(part_uploads, "BATCH", 2)
+    box = (await tenant.upload("a.zip", zip_of({f"{n}.txt": prose(f"whale {n}", 2) for n in range(8)}))).document
+    erasing: list[asyncio.Task[Erasure]] = []
+
+    async def erase_meanwhile(name: str) -> None:
+        if name == "parts.taken" and not erasing:
+            erasing.append(asyncio.create_task(erase_documents(services, tenant, document_ids=(box.id,))))
+
+    checkpoints.install(erase_meanwhile)
+    await tenant.drain()
+    report = await erasing[0]
+    left = await services.connection.database["docs"].count_documents({"organization_id": tenant.id})
+    assert left == 0
+    assert report.documents == len(report.document_ids) >= 3
+    assert await places_that_name(services, *report.document_ids) == {"erasures": 1}
+
+
+async def test_report_of_an_erased_part_names_the_container_that_still_holds_it(
+    services: Services, tenant: Tenant
+) -> None:
+    box = (await tenant.upload("a.zip", zip_of({"whales.txt": prose("whales", 4)}))).document
+    await tenant.drain()
+    (part,) = await services.repositories.document_parts.ids_below(tenant.id, box.id)
+    dry = await services.operations.erasures.request_documents(
+        tenant.id, DocumentSelection(document_ids=(part,)), requested_by="test", is_dry_run=True
+    )
+    report = await erase_documents(services, tenant, document_ids=(part,))
+    assert (dry.holder_ids, report.holder_ids) == ((box.id,), (box.id,))
+    together = await erase_documents(services, tenant, name_contains="a.zip")
+    assert together.holder_ids == ()
 
 
 @pytest.mark.parametrize(
