@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from analytiq.ingestion.parsing.numbering import counted
-from analytiq.ingestion.parsing.xml_part import Element, attributes_of
+from analytiq.ingestion.parsing.xml_part import FEW_ATTRIBUTES, Element, attributes_of
 
 _MOST_PARENTS = 20
 
@@ -16,7 +16,11 @@ def local_name(element: Element) -> str:
 
 def attribute(element: Element, name: str) -> str:
     """Return an attribute by its name in any namespace; empty if missing."""
-    return next((value for key, value in attributes_of(element) if key.rpartition("}")[2] == name), "")
+    given = element.attrib
+    for key, value in given.items() if len(given) <= FEW_ATTRIBUTES else attributes_of(element):
+        if key.endswith(name) and key[: -len(name)][-1:] in {"", "}"}:
+            return str(value)
+    return ""
 
 
 def outer_paragraphs(element: Element) -> Iterator[Element]:

@@ -1,10 +1,12 @@
 """Tables of OpenDocument: rows with repeated cells, spans, notes, hidden rows and columns."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Protocol
 
+from analytiq.ingestion.parsing.cell_values import shown_value
 from analytiq.ingestion.parsing.odf_styles import attribute, local_name
 from analytiq.ingestion.parsing.sheet_text import CellBudget, one_line
 from analytiq.ingestion.parsing.spans import Span, SpannedRow
@@ -12,6 +14,13 @@ from analytiq.ingestion.parsing.xml_part import Element
 
 _HIDDEN = frozenset({"collapse", "filter"})
 _MOST_COLUMNS = 16_384
+
+
+_VALUES = {
+    "float": "value", "currency": "value", "percentage": "value", "date": "date-value", "time": "time-value",
+    "boolean": "boolean-value", "string": "string-value",
+}  # fmt: skip
+_DECIMAL = re.compile(r"-?\d{1,15}(?:\.\d{1,20})?")
 
 
 class CellReader(Protocol):
@@ -138,20 +147,25 @@ class _Walk:
 
     def _cell(self, cell: Element) -> tuple[str, str]:
         """Return the words of a cell and of its note."""
-        if len(cell) == 0 or local_name(cell) == "covered-table-cell":
+        if local_name(cell) == "covered-table-cell":
             return "", ""
+        if len(cell) == 0:
+            return _stated_value(cell), ""
         words: list[str] = []
         notes: list[str] = []
+        has_paragraph = False
         for paragraph in cell.iter("{*}p", "{*}h"):
             inside = _holder(paragraph, cell)
             drawn: list[Element] = []
             if inside == "annotation":
                 notes.append(self._reader.characters(paragraph, drawn))
             elif not inside:
+                has_paragraph = True
                 words.append(self._reader.characters(paragraph, drawn))
                 self._read.drawn += drawn
         self._read.drawn += cell.iterchildren("{*}frame", "{*}custom-shape", "{*}rect", "{*}g")
-        return one_line(" ".join(words)), one_line(" ".join(notes))
+        text = one_line(" ".join(words)) if has_paragraph else _stated_value(cell)
+        return text, one_line(" ".join(notes))
 
 
 def _holder(paragraph: Element, cell: Element) -> str:
@@ -163,6 +177,22 @@ def _holder(paragraph: Element, cell: Element) -> str:
         if name in {"annotation", "note", "frame", "custom-shape", "rect", "g"}:
             return name
     return ""
+
+
+def _stated_value(cell: Element) -> str:
+    """Return the value of a cell whose writer left its shown text to the program that opens it."""
+    if not cell.attrib:
+        return ""
+    kind = attribute(cell, "value-type")
+    value = attribute(cell, _VALUES[kind]) if kind in _VALUES else ""
+    if not value:
+        return ""
+    if kind == "percentage":
+        return shown_value(float(value), "0.##%") if _DECIMAL.fullmatch(value) else value
+    if kind == "boolean":
+        return value.upper()
+    currency = attribute(cell, "currency") if kind == "currency" else ""
+    return one_line(f"{value} {currency}")
 
 
 def _noted(number: int, column: int, note: str, cells: list[str]) -> str:

@@ -2,19 +2,21 @@
 
 import re
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from zipfile import ZipFile
 
 from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError
 from analytiq.ingestion.parsing.archive import open_package
 from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
+from analytiq.ingestion.parsing.completeness import SourceWords
+from analytiq.ingestion.parsing.odf_sight import OdfSight
 from analytiq.ingestion.parsing.odf_styles import Styles, attribute, local_name, outer_paragraphs, read_styles
 from analytiq.ingestion.parsing.odf_tables import table_rows
 from analytiq.ingestion.parsing.odf_text import OdfWriter
-from analytiq.ingestion.parsing.odf_words import odf_pieces
+from analytiq.ingestion.parsing.odf_words import odf_pieces, sheet_pieces
 from analytiq.ingestion.parsing.office_words import append_lost
-from analytiq.ingestion.parsing.sheet_text import one_line, sheet_lines
+from analytiq.ingestion.parsing.sheet_text import hidden_slides, one_line, sheet_lines
 from analytiq.ingestion.parsing.spans import filled_rows
 from analytiq.ingestion.parsing.titles import telling_title
 from analytiq.ingestion.parsing.xml_part import Element, parsed_xml
@@ -25,6 +27,8 @@ TEXT = "application/vnd.oasis.opendocument.text"
 SPREADSHEET = "application/vnd.oasis.opendocument.spreadsheet"
 PRESENTATION = "application/vnd.oasis.opendocument.presentation"
 
+MOST_COMPARED = 1_000_000
+"""Most cells of a sheet whose words are compared with its lines."""
 _FIELDS = ("{*}page-number", "{*}page-count", "{*}sheet-name", "{*}date", "{*}time", "{*}title", "{*}file-name")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _HEADS_AND_FEET = ("{*}header", "{*}header-first", "{*}header-left", "{*}footer", "{*}footer-first", "{*}footer-left")
@@ -68,6 +72,9 @@ class _Document:
         parts = [root, *([parsed_xml(archive.read("styles.xml"))] if "styles.xml" in names else [])]
         self._style_parts = parts[1:]
         self._styles: Styles = read_styles(reversed(parts))
+        self._sight = OdfSight()
+        self._sight.read_styles(reversed(parts))
+        self._sight.remove_unseen(self._content)
         self._writer = OdfWriter(archive, self._styles)
         self._writer.note_controls(self._content)
         self._hidden_sheets: list[str] = []
@@ -103,7 +110,9 @@ class _Document:
         if self._hidden_sheets:
             names = ", ".join(map(repr, self._hidden_sheets[:20]))
             yield f"hidden sheets are not read: {names}; unhide the sheets to be searched"
-        counts = {"rows": self._hidden_rows, "columns": self._hidden_columns, "words": self._writer.hidden_words}
+        yield from hidden_slides(self._sight.hidden_slides)
+        words = self._writer.hidden_words + self._sight.hidden_words
+        counts = {"rows": self._hidden_rows, "columns": self._hidden_columns, "words": words}
         if said := " and ".join(f"{count} hidden {what}" for what, count in counts.items() if count):
             yield f"{said} are not read; unhide what is to be searched"
         if self._appended_words:
@@ -133,6 +142,7 @@ class _Document:
             builder.heading("Notes", 2)
         for note in read.notes:
             builder.list_item(note)
+        self._append_lost_cells(table)
         self._hidden_rows += read.hidden_rows
         self._hidden_columns += len(read.hidden_columns)
         self._write_furniture()
@@ -159,6 +169,15 @@ class _Document:
 
     def _append_lost(self, element: Element) -> None:
         self._appended_words += append_lost(self._writer.builder, odf_pieces(element, self._styles))
+
+    def _append_lost_cells(self, table: Element) -> None:
+        """Add the words of cells that the lines of a sheet lack."""
+        words = SourceWords()
+        for piece in islice(sheet_pieces(table, self._styles), MOST_COMPARED):
+            words.add(piece)
+        lost = words.lost(self._writer.builder.texts())
+        self._writer.builder.paragraph(" ".join(lost.elements()))
+        self._appended_words += lost.total()
 
     def _write_furniture(self) -> None:
         """Add the printed heads and feet once, without their fields."""

@@ -10,7 +10,7 @@ from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
 from analytiq.ingestion.parsing.drawing_text import hidden_texts, paragraphs, shapes, visible_root
 from analytiq.ingestion.parsing.office_words import append_lost, related_pieces
 from analytiq.ingestion.parsing.open_xml import Relation, relations, stated_title
-from analytiq.ingestion.parsing.sheet_text import one_line
+from analytiq.ingestion.parsing.sheet_text import hidden_slides, one_line
 from analytiq.ingestion.parsing.slide_sight import SlideSight
 from analytiq.ingestion.parsing.slide_text import ShapeWriter, placeholder
 from analytiq.ingestion.parsing.text_builder import TextBuilder
@@ -110,9 +110,7 @@ class _Slides:
 
     def warnings(self) -> Iterator[str]:
         """Yield what was left out because it is hidden."""
-        if self._hidden_slides:
-            listed = ", ".join(map(str, self._hidden_slides[:20])) + (", …" if len(self._hidden_slides) > 20 else "")
-            yield f"hidden slides are read too: {listed}; delete the slides that are not to be searched"
+        yield from hidden_slides(self._hidden_slides)
         if self._sight.hidden_words:
             yield (
                 f"{self._sight.hidden_words} hidden words are not read: white on white, transparent, too small, or "

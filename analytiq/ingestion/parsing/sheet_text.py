@@ -60,6 +60,13 @@ def hidden_sheets(names: Sequence[str]) -> Iterator[str]:
         yield f"hidden sheets are not read: {', '.join(map(repr, names[:20]))}; unhide the sheets to be searched"
 
 
+def hidden_slides(numbers: Sequence[int]) -> Iterator[str]:
+    """Yield a warning about slides that a show leaves out."""
+    if numbers:
+        listed = ", ".join(map(str, numbers[:20])) + (", …" if len(numbers) > 20 else "")
+        yield f"hidden slides are read too: {listed}; delete the slides that are not to be searched"
+
+
 def hidden_cells(rows: int, columns: int, cells: int) -> Iterator[str]:
     """Yield a warning about numbers of rows, columns and cells that are not read because they are hidden."""
     counts = {"rows": rows, "columns": columns, "cells": cells}
