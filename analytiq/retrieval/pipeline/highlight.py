@@ -1,14 +1,14 @@
 """Places of a question's words in a passage, by the terms of the keyword index. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from analytiq.retrieval.terms.analysis import asked_terms, stems_of, values_in
-from analytiq.retrieval.terms.codes import CHAIN, wholes_of
+from analytiq.retrieval.terms.analysis import asked_terms, stems_of, terms_by_word, values_in
+from analytiq.retrieval.terms.codes import CASED_ASCII_CHAIN, CHAIN, wholes_of
 from analytiq.retrieval.terms.folding import folded, normalised
 from analytiq.retrieval.terms.languages import ENGLISH, language_of
-from analytiq.retrieval.terms.scripts import UNSPACED_RUN, WORD, words_in
+from analytiq.retrieval.terms.scripts import ASCII_WORD, UNSPACED_RUN, WORD, in_ascii, words_in
 
 MAX_HIGHLIGHTS = 100
 
@@ -27,12 +27,13 @@ class Highlighter:
 
     def spans(self, passage: str) -> tuple[Span, ...]:
         """Return the spans [start, end) of words in the passage that match the question by word or stem, in order."""
-        language = language_of(words_in(normalised(passage))) or self._language or ENGLISH
+        words = words_in(normalised(passage))
+        language = language_of(words) or self._language or ENGLISH
         sought = self._sought.get(language)
         if sought is None:
             sought = self._sought[language] = _Sought.of(self._question, language)
         found: list[Span] = []
-        for start, end in _spans(sought, passage):
+        for start, end in _spans(sought, passage, words):
             if found and start <= found[-1][1]:
                 found[-1] = (found[-1][0], max(end, found[-1][1]))
             elif len(found) == MAX_HIGHLIGHTS:
@@ -51,13 +52,14 @@ def highlights(question: str, passage: str) -> tuple[Span, ...]:
 class _Sought:
     """The question's terms in the language of the passage. `characters`: for a question without pairs of them.
 
-    `known`: words of passages, as written, mapped to True if sought.
+    `has_number`: a term contains a digit. `known`: words of passages, as written, mapped to True if sought.
     """
 
     language: str
     stems: frozenset[str]
     exact: frozenset[str]
     characters: frozenset[str]
+    has_number: bool
     known: dict[str, bool] = field(default_factory=dict[str, bool])
 
     @classmethod
@@ -69,18 +71,15 @@ class _Sought:
         exact = {word.exact for word in words if word.exact} | {
             spelling for code in asked.codes for spelling in code.spellings
         }
+        exact = exact if words or asked.codes else set(asked.stopped)
         has_pairs = any(UNSPACED_RUN.match(stem) for stem in stems)
         return cls(
             language=language,
             stems=stems,
-            exact=frozenset(exact if words or asked.codes else asked.stopped),
+            exact=frozenset(exact),
             characters=frozenset(() if has_pairs else asked.characters),
+            has_number=any(_DIGIT.search(term) for term in (*exact, *stems)),
         )
-
-    @property
-    def has_number(self) -> bool:
-        """Return True if any term contains a digit."""
-        return any(_DIGIT.search(term) for term in (*self.exact, *self.stems))
 
     def has(self, written: str) -> bool:
         """Return True if a word of a passage is sought; one sign may hold several words: `¼`."""
@@ -92,14 +91,46 @@ class _Sought:
     def _has_word(self, plain: str) -> bool:
         return folded(plain) in self.exact or not self.stems.isdisjoint(stems_of(plain, self.language))
 
+    def among(self, words: Sequence[str]) -> set[str]:
+        """Return the words that are sought; `words` are lower-case words of ASCII, which have one stem at most."""
+        stems, sought, exact = terms_by_word(self.language), self.stems, self.exact
+        return {word for word in set(words) if stems[word] in sought or word in exact}
+
     def has_whole(self, chain: str) -> bool:
         """Return True if the joined word is sought as a whole."""
         return any(whole.term in self.exact for whole in wholes_of(normalised(chain))[:1])
 
 
-def _spans(sought: _Sought, passage: str) -> Iterator[Span]:
-    """Return the spans in order of their starts; they may touch and overlap."""
-    codes = dict(sorted((*_codes(sought, passage), *_values(sought, passage)))) if sought.exact or sought.stems else {}
+def _spans(sought: _Sought, passage: str, words: Sequence[str]) -> Iterator[Span]:
+    """Return the spans in order of their starts; they may touch and overlap. `words`: the passage's, normalised."""
+    ascii_passage = in_ascii(passage)
+    codes: dict[int, int] = {}
+    if sought.exact or sought.stems:
+        chains = _codes(sought, passage) if ascii_passage is None else _ascii_codes(sought, ascii_passage)
+        codes = dict(sorted((*chains, *_values(sought, passage, words))))
+    if ascii_passage is None:
+        return _spans_of_words(sought, passage, codes)
+    plain = ascii_passage.lower()
+    # Normalised as a whole, a sign may have become letters of the word beside it: `Pump™`.
+    own = words if passage.isascii() else ASCII_WORD.findall(plain)
+    return _spans_of_ascii_words(sought.among(own), plain, codes)
+
+
+def _spans_of_ascii_words(marked: Container[str], plain: str, codes: Mapping[int, int]) -> Iterator[Span]:
+    """Return the same as `_spans_of_words`, for a lower-case passage of ASCII alone; lower case keeps the offsets."""
+    code_end = 0
+    for match in ASCII_WORD.finditer(plain) if codes or marked else ():
+        start = match.start()
+        if start < code_end:
+            continue
+        if start in codes:
+            code_end = codes[start]
+            yield start, code_end
+        elif match.group() in marked:
+            yield start, match.end()
+
+
+def _spans_of_words(sought: _Sought, passage: str, codes: Mapping[int, int]) -> Iterator[Span]:
     code_end = 0
     for match in WORD.finditer(passage):
         start, end = match.span()
@@ -126,10 +157,18 @@ def _codes(sought: _Sought, passage: str) -> Iterator[Span]:
                     yield match.span()
 
 
-def _values(sought: _Sought, passage: str) -> Iterator[Span]:
-    """Return the numbers, amounts and dates, from their first word on, that are the question's in any notation."""
+def _ascii_codes(sought: _Sought, passage: str) -> Iterator[Span]:
+    # A chain holds no space: searching the whole passage finds those of its pieces.
+    return (match.span() for match in CASED_ASCII_CHAIN.finditer(passage) if sought.has_whole(match.group()))
+
+
+def _values(sought: _Sought, passage: str, words: Sequence[str]) -> Iterator[Span]:
+    """Return the numbers, amounts and dates, from their first word on, that are the question's in any notation.
+
+    `words`: the normalised words of the passage.
+    """
     if sought.has_number:
-        for value in values_in(passage, words_in(normalised(passage))):
+        for value in values_in(passage, words):
             if not sought.exact.isdisjoint(value.terms) or not sought.stems.isdisjoint(value.words):
                 word = WORD.search(passage, value.start, value.end)
                 yield (word.start() if word else value.start), value.end

@@ -9,7 +9,7 @@
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -160,6 +160,11 @@ def values_in(text: str, words: Collection[str]) -> list[Value]:
 def stems_of(word: str, language: str) -> list[str]:
     """Return the terms of a normalised word; none for a stop word."""
     return _stems(language)[word].split()
+
+
+def terms_by_word(language: str) -> Mapping[str, str]:
+    """Return the terms of each normalised word, separated by spaces: for loops over many words."""
+    return _stems(language)
 
 
 def _asked_word(word: str, by_language: Sequence[Sequence[str]]) -> AskedWord | None:

@@ -36,12 +36,25 @@ UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 WORD = re.compile(f"{SPACED}|[{UNSPACED}]+")
 ASCII_WORD = re.compile(r"[a-z0-9]+")
 """The same as WORD for a normalised text of ASCII alone, and four times as fast."""
+_BEYOND_ASCII = re.compile("[^\\x00-\\x7f]")
+_PART_OF_WORD_BEYOND_ASCII = re.compile(f"[^\\W\\x00-\\x7f]|[{_MARKS}{UNSPACED}\u2010\u2011]")
+"""A letter or mark beyond ASCII, or a hyphen that joins words (see `codes`)."""
 _SCRIPTS = {language: re.compile(f"[{characters}]") for language, characters in STEMMED.items()}
 
 
 def words_in(plain: str) -> list[str]:
     """Return the words of a normalised text, and its runs without spaces."""
     return (ASCII_WORD if plain.isascii() else WORD).findall(plain)
+
+
+def in_ascii(text: str) -> str | None:
+    """Return the text with the same words at the same offsets in ASCII; None if a word has other characters.
+
+    Quotation marks, dashes and the like become spaces: most texts in English have no other characters beyond ASCII.
+    """
+    if text.isascii():
+        return text
+    return None if _PART_OF_WORD_BEYOND_ASCII.search(text) else _BEYOND_ASCII.sub(" ", text)
 
 
 def pairs(run: str) -> list[str]:

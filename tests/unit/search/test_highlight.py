@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from analytiq.retrieval.pipeline.highlight import MAX_HIGHLIGHTS, highlights
 
+PLAIN = "abAB12 ,.-_/+#$%\u2013\u201c\u2122\u20ac\u2022"
 GERMAN = "Das ist nicht der Weg, auf dem sich die Stadt mit"
 
 
@@ -33,6 +34,9 @@ def marked(question: str, passage: str) -> list[str]:
         ("1234", "It costs 1,234 now", ["1,234"]),
         ("2024-03-05", "Due on March 5, 2024, or on March 6", ["March 5, 2024"]),
         ("230 volts", "A pump of 230V", ["230V"]),
+        ("pumps", "the \u201cPump\u2122\u201d \u2013 don\u2019t pump\u2026", ["Pump", "pump"]),
+        ("ax42b", "\u2022 AX-42-B \u2013 \u2022 AX\u201142\u2011B", ["AX-42-B", "AX\u201142\u2011B"]),
+        ("5 EUR", "\u2022 it costs 5 \u20ac now", ["5 \u20ac"]),
         ("$5", "It costs $5 now", ["5"]),
         ("zebra", "nothing of the kind", []),
         ("", "nothing", []),
@@ -59,6 +63,13 @@ def test_spans_lie_in_the_passage_in_order_and_apart(question: str, passage: str
 @example("\ufa2a\ufa2a")
 def test_whatever_word_is_asked_for_is_marked_where_it_stands(word: str) -> None:
     assert marked(word, f"| {word} |")
+
+
+@given(question=st.text(PLAIN, max_size=40), passage=st.text(PLAIN, max_size=200))
+@example(question="c++ 12", passage="C++_12-4b, 12")
+def test_signs_beyond_ascii_change_no_mark(question: str, passage: str) -> None:
+    """A letter of another script alone makes the passage read character by character, which marks the same words."""
+    assert marked(question, passage) == marked(question, f"{passage} \u03a9")
 
 
 def test_many_highlights_are_cut() -> None:
