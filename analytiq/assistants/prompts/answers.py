@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from analytiq.assistants.prompts.answer_schemas import problems_of
 from analytiq.inference.llm.base import FinishReason
 
-_FENCE = re.compile(r"\s*```[a-zA-Z]*\s*\n(.*)\n\s*```\s*", re.DOTALL)
+_FENCE = re.compile(r"```[a-zA-Z]*+[^\S\n]*+\n(.*)```", re.DOTALL)
 """A code fence around JSON, which models add out of habit; its content counts."""
 
 
@@ -65,7 +65,7 @@ def judge(
 
 
 def _json_of(text: str) -> JsonValue:
-    fenced = _FENCE.fullmatch(text)
+    fenced = _FENCE.fullmatch(text.strip())
     return json.loads(fenced.group(1) if fenced else text, parse_constant=_refuse_constant)
 
 

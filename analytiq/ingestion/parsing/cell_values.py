@@ -12,6 +12,8 @@ _SIGNIFICANT_DIGITS = 15
 """Digits that Excel shows of a number: there, 0.1 + 0.2 is 0.3."""
 _MARK = "\ufffc"
 _MAX_DIGITS = 30
+_LONGEST_FORMAT = 255
+"""Excel's limit."""
 
 
 def shown_value(value: object, number_format: str | None = None) -> str:
@@ -42,7 +44,7 @@ def _moment(value: date | time | timedelta) -> str:
 
 
 def _number(value: float, number_format: str) -> str:
-    section = number_format.partition(";")[0]
+    section = number_format[:_LONGEST_FORMAT].partition(";")[0]
     literals: list[str] = []
 
     def keep(match: re.Match[str]) -> str:

@@ -14,7 +14,7 @@ from analytiq.ingestion.parsing.xml_part import Element
 
 _DEEPEST_GROUP = 50
 _SHAPES = ("{*}sp", "{*}cxnSp", "{*}pic", "{*}graphicFrame", "{*}grpSp", "{*}AlternateContent")
-_FILE_NAME = re.compile(r"\S*\.\w{2,5}|(?i:[\w-]+ ?\d+|image|picture|bild|grafik|logo|photo|img[\w-]*)")
+_FILE_NAME = re.compile(r"\S*\.\w{2,5}|(?i:[\w-]+(?: \d+|(?<=[\w-]\d))|image|picture|bild|grafik|logo|photo|img[\w-]*)")
 _MACHINE_NOTE = re.compile(
     r"\s*(Description automatically generated.*|Automatisch generierte Beschreibung.*)$", re.DOTALL
 )
@@ -69,7 +69,7 @@ def described(shape: Element) -> str:
     properties = _properties(shape)
     if properties is None:
         return ""
-    text = one_line(_MACHINE_NOTE.sub("", properties.get("descr") or ""))
+    text = _MACHINE_NOTE.sub("", one_line(properties.get("descr") or ""))
     return "" if _FILE_NAME.fullmatch(text) else text
 
 

@@ -17,7 +17,7 @@ from analytiq.models.blocks import BlockKind
 from analytiq.models.text import ParsedDocument, ParsedPage
 
 MAX_TITLE_CHARACTERS = 500
-_META_CHARSET = re.compile(rb"""<meta[^>]{0,300}?charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
+_META_CHARSET = re.compile(rb"""<meta[^>]{0,300}?charset\s*+=\s*+["']?\s*+([\w.:-]{1,40})""", re.IGNORECASE)
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,300}\?>")
 
 

@@ -15,8 +15,7 @@ from analytiq.models.text import ParsedDocument
 
 LONGEST_SUBJECT = 120
 HEADER_BYTES = 64 * 1024
-_BEGINNING = re.compile(rb"From \S+.*\d\d:\d\d.*\d{4}\s*$")
-"""The line before a message: a sender and a time, so that a sentence that begins with "From " ends no message."""
+_TIME = re.compile(rb"\d\d:\d\d")
 _QUOTED = re.compile(rb">+From ")
 _UNSAFE = re.compile(r'[\\/:*?"<>|\s]+')
 
@@ -51,7 +50,7 @@ def _messages(path: Path) -> Iterator[bytes]:
     is_after_blank, is_begun = True, False
     with path.open("rb") as file:
         for line in file:
-            if is_after_blank and line.startswith(b"From ") and (not is_begun or _BEGINNING.match(line)):
+            if is_after_blank and line.startswith(b"From ") and (not is_begun or _has_time(line)):
                 if lines:
                     yield _joined(lines)
                 lines, is_begun = [], True
@@ -62,6 +61,12 @@ def _messages(path: Path) -> Iterator[bytes]:
             is_after_blank = not line.strip()
     if lines:
         yield _joined(lines)
+
+
+def _has_time(line: bytes) -> bool:
+    """Return True for a sender, a time and a year, so that a sentence that begins with "From " ends no message."""
+    stated = line.rstrip()[len("From ") :]
+    return not stated[:1].isspace() and stated[-4:].isdigit() and _TIME.search(stated, 1, len(stated) - 4) is not None
 
 
 def _joined(lines: list[bytes]) -> bytes:

@@ -25,6 +25,16 @@ from analytiq.settings import ExtractionSettings
 log = structlog.get_logger(__name__)
 
 
+def processor_budget_of(settings: ExtractionSettings) -> ProcessorBudget:
+    """Return the budget of processor time that the settings ask for."""
+    return ProcessorBudget(
+        least=min(settings.cpu_seconds_least, settings.cpu_seconds),
+        per_mebibyte=settings.cpu_seconds_per_mebibyte,
+        per_mebibyte_of_pictures=settings.cpu_seconds_per_mebibyte_of_pictures,
+        most=settings.cpu_seconds,
+    )
+
+
 class DocumentReader:
     """The reader of all documents of this process; one instance, since its parsers share the memory."""
 
@@ -33,12 +43,7 @@ class DocumentReader:
         self._memory = memory
         self._vault = vault
         self._isolation = isolation_of(settings)
-        self._processor = ProcessorBudget(
-            least=min(settings.cpu_seconds_least, settings.cpu_seconds),
-            per_mebibyte=settings.cpu_seconds_per_mebibyte,
-            per_mebibyte_of_pictures=settings.cpu_seconds_per_mebibyte_of_pictures,
-            most=settings.cpu_seconds,
-        )
+        self._processor = processor_budget_of(settings)
 
     def password_of(self, document: Document) -> str | None:
         """Return the password to open the document's file with."""

@@ -22,7 +22,7 @@ from analytiq.models.text import ParsedDocument
 
 _WORKBOOK = "xl/workbook.xml"
 _FORMULA_WITHOUT_VALUE = re.compile(
-    rb"<(?:\w+:)?f\b[^<]{0,8192}(?:</(?:\w+:)?f>)?\s*(?:<v\s*/>|<v></v>)?\s*</(?:\w+:)?c>"
+    rb"<(?:\w+:)?f\b[^<]{0,8192}+(?:</(?:\w+:)?f>)?\s*+(?:<v\s*+/>|<v></v>)?\s*+</(?:\w+:)?c>"
 )
 _BLOCK_BYTES = 1024 * 1024
 _OVERLAP_BYTES = 16 * 1024

@@ -1,5 +1,6 @@
 """The lines of a page that its laid out text lacks, by pdfium's own text of the page."""
 
+import itertools
 import re
 import unicodedata
 from collections import Counter
@@ -11,7 +12,7 @@ from analytiq.models.text import ParsedPage
 
 _WORD = re.compile(r"[^\W_]+")
 _LINE_HYPHEN = re.compile("[-\u00ad\u2010]\r?\n|[\x02\ufffe](?:\r?\n)?")
-_HALVES = re.compile(f"([^\\W_]+)(?:{_LINE_HYPHEN.pattern})([^\\W_]+)")
+_HALVES = re.compile(f"(?<![^\\W_])([^\\W_]++)(?:{_LINE_HYPHEN.pattern})([^\\W_]++)")
 MOST_SEARCHED = 200
 """Most words of a page that are searched for inside of others: a search takes as long as the text."""
 
@@ -44,19 +45,24 @@ def with_lost_lines(page: ParsedPage, raw: str, hidden: Sequence[str]) -> tuple[
 def _drop_parted_otherwise(lost: Counter[str], text: str, hidden: Sequence[str]) -> None:
     """Drop words that the page holds inside of others, or in pieces: letters set apart, hyphens, raised digits."""
     # Symbols of private use and Greek or Arabic forms differ between the readers of one glyph.
-    letters = Counter(squeezed(text)) + Counter(squeezed("".join(hidden)))
+    letters = Counter(squeezed("".join([text, *hidden])))
     whole = squeezed("".join([text, *hidden]))
     for number, word in enumerate(list(lost)):
         is_in_others = number < MOST_SEARCHED and word in whole
-        if is_in_others or (len(word) <= 2 and not Counter(word) - letters) or not word.isprintable():
+        if (
+            is_in_others
+            or (len(word) <= 2 and all(word.count(letter) <= letters[letter] for letter in word))
+            or not word.isprintable()
+        ):
             del lost[word]
 
 
 def _drop_halved(lost: Counter[str], raw: str, text: str) -> None:
     """Drop words of which the end of a column or page keeps the halves apart."""
-    for halves in _HALVES.finditer(raw):
+    in_halves = (halves for halves in _HALVES.finditer(raw) if lost[halves[1] + halves[2]])
+    for halves in itertools.islice(in_halves, MOST_SEARCHED):
         if halves[1] in text and halves[2] in text:
-            lost.pop(halves[1] + halves[2], None)
+            del lost[halves[1] + halves[2]]
 
 
 def _lines_with(source: str, lost: Counter[str]) -> Iterator[str]:

@@ -18,7 +18,7 @@ MOST_RAISED = 40
 LEAST_SPACED = 6
 """Least letters of a heading set with spaces between its letters."""
 
-NUMERIC = re.compile(r"^[\W\d]*\d[\d.,\s%€$£+-]*\S{0,3}$")
+NUMERIC = re.compile(r"^(?:\W*+\d++)++[.,\s%€$£+-]*+\S{0,3}$")
 
 
 def rows_of(words: Sequence[Word]) -> list[list[Word]]:

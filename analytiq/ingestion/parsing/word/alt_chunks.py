@@ -14,7 +14,7 @@ from analytiq.ingestion.parsing.rtf import write_rtf
 from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.models.blocks import BlockKind
 
-_HTML = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*<", re.IGNORECASE)
+_HTML = re.compile(rb"\s*+(?:\xef\xbb\xbf\s*+)?<", re.IGNORECASE)
 _MAIL_NAMES = (".mht", ".mhtml", ".eml")
 _TEXT_NAMES = (".txt", ".text")
 
