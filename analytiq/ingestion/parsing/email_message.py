@@ -173,7 +173,7 @@ def _leaf_page(part: Part, content_type: str, findings: _Findings) -> ParsedPage
     payload = part.get_payload(decode=True)
     builder = TextBuilder()
     if isinstance(payload, bytes) and content_type in _RICH_TEXT:
-        findings.hidden_words += write_rtf(builder, payload)
+        findings.hidden_words += write_rtf(builder, payload).hidden_words
     # A message of several parts without a boundary is its preamble.
     elif isinstance(payload, bytes) and content_type.startswith(("text/", "multipart/")):
         charset = _charset(part)

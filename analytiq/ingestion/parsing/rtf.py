@@ -23,19 +23,21 @@ class RtfParser:
         """Read the file in the code pages that it names; each font may have its own."""
         data = path.read_bytes()
         builder = TextBuilder()
-        hidden = write_rtf(builder, data)
+        written = write_rtf(builder, data)
         report_progress(1, 1)
-        return ParsedDocument((builder.page(1),), hidden_warnings(hidden))
+        appended = f"{written.appended_words} words stand in unusual places; they are at the end of the text"
+        warnings = (*hidden_warnings(written.hidden_words), *((appended,) if written.appended_words else ()))
+        return ParsedDocument((builder.page(1),), warnings)
 
 
-def write_rtf(builder: TextBuilder, data: bytes) -> int:
-    """Write the blocks of rich text; return the number of hidden words that were left out."""
+def write_rtf(builder: TextBuilder, data: bytes) -> RtfReader:
+    """Write the blocks of rich text; return its reader, which counts what was left out and what was appended."""
     code_page = _code_page(data)
     source = data.decode("latin-1")
     fonts, styles = fonts_and_styles(source, code_page)
     reader = RtfReader(builder, code_page, fonts, styles)
     reader.read(source)
-    return reader.hidden_words
+    return reader
 
 
 def _code_page(data: bytes) -> str:

@@ -2,16 +2,17 @@
 
 import codecs
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from analytiq.ingestion.parsing.completeness import count_words
-from analytiq.ingestion.parsing.html_table import names_above_numbers
-from analytiq.ingestion.parsing.table_lines import RowLine, TableLine, lines_below_header
+from analytiq.ingestion.parsing.completeness import SourceWords, count_words
+from analytiq.ingestion.parsing.rtf_look import LOOKS, Look, colors_that_are_white, is_shade
+from analytiq.ingestion.parsing.rtf_tables import MAX_CELLS, RtfTable
 from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.models.blocks import BlockKind
 
 USUAL_CODE_PAGE = "cp1252"
-MAX_CELLS = 1000
 _TOKEN = re.compile(
     r"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z])|([{}])|[\r\n]+|([^\\{}\r\n]+)|\\"
 )
@@ -25,7 +26,13 @@ _SKIPPED = frozenset({
 _FURNITURE = frozenset({
     "header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr", "footerf",
 })  # fmt: skip
+_DEFINING = frozenset({"trowd", "trhdr", "clmrg", "clvmgf", "clvmrg", "cellx", "clcbpat", "trcbpat", "clshdng"})
 MAX_MARKER_CHARACTERS = 100
+_ASIDE: "dict[str, Literal['note', 'furniture', 'box']]" = {
+    **dict.fromkeys(("footnote", "annotation"), "note"),
+    **dict.fromkeys(_FURNITURE, "furniture"),
+    "shptxt": "box",
+}
 _SHOWN = frozenset({"shppict", "shptxt", "shpinst", "listtext", "pntext", "pn", "footnote", "annotation", "field"})
 """Destinations with text of their own, though marked as ones that a program may skip."""
 _SIGNS = {
@@ -47,8 +54,8 @@ class _State:
     is_skipped: bool = False
     is_hidden: bool = False
     is_marker: bool = False
-    is_aside: bool = False
-    is_furniture: bool = False
+    aside: Literal["", "note", "furniture", "box"] = ""
+    look: Look = field(default_factory=Look)
     codec: str = USUAL_CODE_PAGE
     fallback: int = 1
     """Signs after a Unicode one that stand for it in older programs."""
@@ -58,6 +65,7 @@ class _State:
 class _Paragraph:
     level: int = 0
     is_in_table: bool = False
+    is_painted: bool = False
     marker: str = ""
     parts: list[str] = field(default_factory=list[str])
 
@@ -66,11 +74,13 @@ class RtfReader:
     """Writes the blocks of rich text.
 
     Attributes:
-        hidden_words: The number of words formatted as hidden or deleted, which were left out.
+        hidden_words: The number of words that were left out: hidden, deleted, white on white or too small.
+        appended_words: The number of words that stand at the end, since their place was lost.
     """
 
     def __init__(self, builder: TextBuilder, code_page: str, fonts: dict[int, str], styles: dict[int, int]) -> None:
         self.hidden_words = 0
+        self.appended_words = 0
         self._builder = builder
         self._fonts = fonts
         self._styles = styles
@@ -82,13 +92,20 @@ class RtfReader:
         self._note: list[str] = []
         self._notes: list[str] = []
         self._furniture: list[str] = []
+        self._boxes: list[str] = []
         self._cells: list[str] = []
-        self._rows: list[list[str]] = []
+        self._table = RtfTable()
+        self._whites: Sequence[bool] = ()
+        self._has_background = False
+        self._words = SourceWords()
+        self._run: list[str] = []
         self._left = 0
         self._is_optional = False
 
     def read(self, source: str) -> None:
         """Read the whole source, of which each character is a byte."""
+        self._whites = colors_that_are_white(source)
+        self._has_background = "\\background" in source
         position = 0
         while (token := _TOKEN.match(source, position)) is not None:
             position = token.end()
@@ -105,13 +122,18 @@ class RtfReader:
                 self._group(opens=brace == "{")
             elif text:
                 self._add_bytes(text.encode("latin-1", errors="replace"))
+        self._end_bytes()
+        self._end_aside(self._state.aside)  # of a file that was cut off
+        self._state = replace(self._state, aside="")
         self._end_paragraph()
         self._end_table()
+        self._write_boxes()
         for note in self._notes:
             self._builder.paragraph(note, kind=BlockKind.FOOTNOTE)
         for line in dict.fromkeys(self._furniture):
             self._builder.paragraph(line, kind=BlockKind.FURNITURE)
         self.hidden_words = count_words("".join(self._hidden))
+        self._append_lost()
 
     def _group(self, *, opens: bool) -> None:
         self._end_bytes()
@@ -121,10 +143,15 @@ class RtfReader:
             self._groups.append(self._state)
         elif self._groups:
             before, self._state = self._state, self._groups.pop()
-            if before.is_aside and not self._state.is_aside and self._note:
-                kept = self._furniture if before.is_furniture else self._notes
-                kept.append(_joined_surrogates("".join(self._note)).strip())
-                self._note = []
+            if before.aside and not self._state.aside:
+                self._end_aside(before.aside)
+
+    def _end_aside(self, kind: str) -> None:
+        if self._note:
+            text = _joined_surrogates("".join(self._note)).strip()
+            self._note = []
+            self._words.add(text)
+            {"furniture": self._furniture, "box": self._boxes}.get(kind, self._notes).append(text)
 
     def _symbol(self, symbol: str) -> None:
         if symbol == "*":
@@ -147,20 +174,30 @@ class RtfReader:
             self._add(_SIGNS[word])
         elif word in {"v", "deleted"}:
             self._state = replace(self._state, is_hidden=number != 0)
-        elif word == "plain":
-            self._state = replace(self._state, is_hidden=False)
+        elif word in LOOKS:
+            is_hidden = self._state.is_hidden and word != "plain"
+            look = self._state.look.changed(word, number, self._whites)
+            self._state = replace(self._state, is_hidden=is_hidden, look=look)
         elif word == "uc":
             self._state = replace(self._state, fallback=min(max(number or 0, 0), 10))
         elif word == "f":
             self._state = replace(self._state, codec=self._fonts.get(number or 0, self._state.codec))
         elif word in {"listtext", "pntext"}:
             self._state = replace(self._state, is_marker=True)
-        elif word in {"footnote", "annotation"}:
-            self._state = replace(self._state, is_aside=True)
-        elif word in _FURNITURE:
-            self._state = replace(self._state, is_aside=True, is_furniture=True)
+        elif word in _ASIDE:
+            # A box has a ground of its own.
+            look = replace(self._state.look, is_painted=_ASIDE[word] == "box")
+            self._state = replace(self._state, aside=self._state.aside or _ASIDE[word], look=look)
+        elif self._state.aside and not self._state.is_skipped:
+            self._structure_aside(word)
         elif not self._state.is_skipped:
             self._structure(word, number)
+
+    def _structure_aside(self, word: str) -> None:
+        if word in {"par", "sect", "page", "row", "nestrow"}:
+            self._add("\n")
+        elif word in {"cell", "nestcell"}:
+            self._add("\t")
 
     def _structure(self, word: str, number: int | None) -> None:
         paragraph = self._paragraph
@@ -170,8 +207,12 @@ class RtfReader:
             self._end_cell()
         elif word in {"row", "nestrow"}:
             self._end_row()
+        elif word in _DEFINING:
+            self._table.define(word, number, self._whites)
         elif word == "pard":
-            paragraph.level, paragraph.is_in_table = 0, False
+            paragraph.level, paragraph.is_in_table, paragraph.is_painted = 0, False, False
+        elif word in {"cbpat", "shading"}:
+            paragraph.is_painted |= is_shade(number, self._whites) or word == "shading"
         elif word == "intbl":
             paragraph.is_in_table = True
         elif word == "outlinelevel" and number is not None and 0 <= number < 9:
@@ -193,14 +234,45 @@ class RtfReader:
         state = self._state
         if state.is_skipped or not text:
             return
-        if state.is_hidden:
+        if state.is_hidden or self._is_unseen(state):
             self._hidden.append(text)
-        elif state.is_aside:
+            return
+        if self._hidden and self._hidden[-1] != " ":
+            self._hidden.append(" ")
+        if state.aside:
             self._note.append(text)
-        elif state.is_marker:
+            return
+        self._run.append(text)
+        if state.is_marker and not self._paragraph.is_in_table:
             self._paragraph.marker = (self._paragraph.marker + text)[:MAX_MARKER_CHARACTERS]
         else:
             self._paragraph.parts.append(text)
+
+    def _is_unseen(self, state: _State) -> bool:
+        look = state.look
+        if not look.is_white or look.is_painted or self._has_background:
+            return look.is_tiny
+        is_on_shade = self._paragraph.is_painted or (self._paragraph.is_in_table and self._table.is_painted)
+        return look.is_tiny or not is_on_shade
+
+    def _end_run(self) -> None:
+        """Count the words since the last end; no word goes on over it."""
+        run, self._run = self._run, []
+        if run:
+            self._words.add(_joined_surrogates("".join(run)))
+
+    def _append_lost(self) -> None:
+        """Add the words that were shown and that the text lacks."""
+        self._end_run()
+        lost = self._words.lost(self._builder.texts())
+        self._builder.paragraph(" ".join(lost.elements()))
+        self.appended_words = lost.total()
+
+    def _write_boxes(self) -> None:
+        boxes, self._boxes = self._boxes, []
+        for box in boxes:
+            for line in box.splitlines():
+                self._builder.paragraph(line)
 
     def _take(self) -> str:
         self._end_bytes()
@@ -210,20 +282,24 @@ class RtfReader:
 
     def _end_paragraph(self) -> None:
         self._end_bytes()
-        if self._state.is_aside:
+        if self._state.aside:
             self._add("\n")
             return
+        self._end_run()
         paragraph = self._paragraph
         if paragraph.is_in_table or self._cells:
             paragraph.parts.append(" ")
             return
         text, marker = self._take(), paragraph.marker.strip()
         paragraph.marker = ""
-        if not text:
-            return
+        if text:
+            self._write_paragraph(paragraph.level, marker, text)
+        self._write_boxes()
+
+    def _write_paragraph(self, level: int, marker: str, text: str) -> None:
         self._end_table()
-        if paragraph.level:
-            self._builder.heading(f"{marker} {text}" if any(map(str.isalnum, marker)) else text, paragraph.level)
+        if level:
+            self._builder.heading(f"{marker} {text}" if any(map(str.isalnum, marker)) else text, level)
         elif marker:
             self._builder.list_item(text, marker=marker if any(map(str.isalnum, marker)) else "-")
         else:
@@ -233,24 +309,16 @@ class RtfReader:
         if len(self._cells) >= MAX_CELLS:
             self._end_row()
         self._cells.append(" ".join(self._take().split()))
-        self._paragraph.marker = ""
+        self._end_run()
 
     def _end_row(self) -> None:
-        if any(self._cells):
-            self._rows.append(self._cells)
+        self._table.add(self._cells)
         self._cells = []
 
     def _end_table(self) -> None:
         self._end_row()
-        rows, self._rows = self._rows, []
-        if rows:
-            self._builder.table(_table_lines(rows))
-
-
-def _table_lines(rows: list[list[str]]) -> list[TableLine]:
-    if names_above_numbers(rows):
-        return list(lines_below_header(rows[:1], rows[1:]))
-    return [RowLine(" | ".join(filter(None, row))) for row in rows]
+        if lines := self._table.take():
+            self._builder.table(lines)
 
 
 def _joined_surrogates(text: str) -> str:

@@ -15,7 +15,7 @@ from analytiq.models.text import ParsedDocument
 from tests.unit.parsing.test_opendocument import cell, row
 from tests.unit.parsing.test_opendocument_structure import NAMESPACES, p
 
-FO = 'xmlns:fo="urn:fo"'
+XSL = 'xmlns:xsl="urn:xsl"'
 Parse = Callable[..., ParsedDocument]
 
 
@@ -28,12 +28,12 @@ def parse(tmp_path: Path) -> Parse:
         with ZipFile(path, "w", ZIP_DEFLATED) as archive:
             archive.writestr(
                 "content.xml",
-                f"<office:document-content {NAMESPACES} {FO}><office:automatic-styles>{styles}"
+                f"<office:document-content {NAMESPACES} {XSL}><office:automatic-styles>{styles}"
                 f"</office:automatic-styles><office:body><office:{kind}>{body}</office:{kind}></office:body>"
                 "</office:document-content>",
             )
             archive.writestr(
-                "styles.xml", f"<office:document-styles {NAMESPACES} {FO}>{masters}</office:document-styles>"
+                "styles.xml", f"<office:document-styles {NAMESPACES} {XSL}>{masters}</office:document-styles>"
             )
         return OpenDocumentParser().parse(path, ParseOptions(), lambda done, total: None)
 
@@ -46,8 +46,8 @@ def style(name: str, family: str, *properties: str, parent: str = "") -> str:
     return f'<style:style style:name="{name}" style:family="{family}"{above}>{inside}</style:style>'
 
 
-WHITE = 'text-properties fo:color="#ffffff"'
-TINY = 'text-properties fo:font-size="0.5pt"'
+WHITE = 'text-properties xsl:color="#ffffff"'
+TINY = 'text-properties xsl:font-size="0.5pt"'
 
 
 def span(name: str, text: str) -> str:
@@ -58,11 +58,11 @@ def test_white_and_tiny_words_of_a_text_are_out_unless_their_ground_is_painted(p
     styles = (
         style("W", "text", WHITE)
         + style("T", "text", TINY)
-        + style("Dark", "text", 'text-properties fo:color="#ffffff" fo:background-color="#000080"')
+        + style("Dark", "text", 'text-properties xsl:color="#ffffff" xsl:background-color="#000080"')
         + style("PW", "paragraph", WHITE)
         + style("PC", "paragraph", parent="PW")
-        + style("PD", "paragraph", 'paragraph-properties fo:background-color="#000000"', WHITE)
-        + style("Cell", "table-cell", 'table-cell-properties fo:background-color="#334455"')
+        + style("PD", "paragraph", 'paragraph-properties xsl:background-color="#000000"', WHITE)
+        + style("Cell", "table-cell", 'table-cell-properties xsl:background-color="#334455"')
     )
     document = parse(
         "text",
@@ -79,7 +79,7 @@ def test_white_and_tiny_words_of_a_text_are_out_unless_their_ground_is_painted(p
 
 def test_white_words_on_a_painted_page_stay(parse: Parse) -> None:
     masters = (
-        '<style:page-layout style:name="L"><style:page-layout-properties fo:background-color="#102030"/>'
+        '<style:page-layout style:name="L"><style:page-layout-properties xsl:background-color="#102030"/>'
         '</style:page-layout><office:master-styles><style:master-page style:name="M" style:page-layout-name="L"/>'
         "</office:master-styles>"
     )
@@ -89,7 +89,7 @@ def test_white_words_on_a_painted_page_stay(parse: Parse) -> None:
 
 def test_unseen_cells_are_out_by_their_own_style_or_that_of_their_row_or_column(parse: Parse) -> None:
     plain = style("W", "table-cell", WHITE) + style("T", "table-cell", TINY)
-    dark = style("D", "table-cell", 'table-cell-properties fo:background-color="#112233"', WHITE)
+    dark = style("D", "table-cell", 'table-cell-properties xsl:background-color="#112233"', WHITE)
     body = (
         '<table:table table:name="S"><table:table-column/><table:table-column table:default-cell-style-name="W"/>'
         + row(cell("Name"), cell("out"), cell("Price"))
@@ -110,7 +110,7 @@ def test_shapes_that_are_hidden_or_beside_the_slide_are_out_and_hidden_slides_na
 
     at = 'svg:x="{0}" svg:y="1cm" svg:width="5cm" svg:height="2cm"'
     masters = (
-        '<style:page-layout style:name="L"><style:page-layout-properties fo:page-width="28cm" fo:page-height="21cm"/>'
+        '<style:page-layout style:name="L"><style:page-layout-properties xsl:page-width="28cm" xsl:page-height="21cm"/>'
         '</style:page-layout><office:master-styles><style:master-page style:name="M" style:page-layout-name="L"/>'
         "</office:master-styles>"
     )

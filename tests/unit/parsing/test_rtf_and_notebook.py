@@ -53,6 +53,7 @@ def notebook(tmp_path: Path) -> Read:
             "Item | Fee\nItem: Boat; Fee: 1\nItem: Barge; Fee: 2",
         ),
         (rb"{\rtf1 never closed", "never closed"),
+        (rb"{\rtf1 Words{\footnote cut of", "Words\n\ncut of"),
         (rb'{\rtf1 {\field{\*\fldinst{HYPERLINK "https://example.com"}}{\fldrslt the words}}.}', "the words."),
     ],
 )
@@ -65,6 +66,67 @@ def test_hidden_words_of_rich_text_are_counted(tmp_path: Path) -> None:
     path.write_bytes(rb"{\rtf1 seen {\v two words}}")
     document = RtfParser().parse(path, ParseOptions(), lambda done, total: None)
     assert document.warnings[0].startswith("2 hidden words not read")
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "hidden"),
+    [
+        (rb"one{\cf1 out} {\fs2 out}{\cf2 two}{\fs1\v out}", "one two", 3),
+        (rb"{\cf1\highlight2 on a mark} {\cf1\chcbpat2 on a ground} {\cf1\chcbpat1 out}", "on a mark on a ground", 1),
+        (rb"\pard\cbpat2 {\cf1 on a shade}\par\pard {\cf1 out}", "on a shade", 1),
+        (rb"\trowd\clcbpat2\cellx900\pard\intbl\cf1 in a cell\cell\row\pard out", "in a cell", 1),
+        (rb"\cf1 out\plain one\cf1 {\shp{\*\shpinst{\shptxt in a box\par}}}", "one\n\nin a box", 1),
+        (rb"{\*\background{\shp{\*\shpinst{\sp{\sn fillColor}{\sv 9}}}}}\cf1 on a page", "on a page", 0),
+    ],
+)
+def test_unseen_words_of_rich_text_are_out_unless_their_ground_is_painted(
+    tmp_path: Path, source: bytes, text: str, hidden: int
+) -> None:
+    path = tmp_path / "letter.rtf"
+    colors = rb"{\colortbl;\red255\green255\blue255;\red10\green20\blue99;}"
+    path.write_bytes(rb"{\rtf1\ansi" + colors + b" " + source + b"}")
+    document = RtfParser().parse(path, ParseOptions(), lambda done, total: None)
+    assert document.pages[0].text == text
+    assert [warning.split(" hidden")[0] for warning in document.warnings] == ([str(hidden)] if hidden else [])
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (
+            (
+                rb"\trowd\trhdr\clvmgf\cellx900\cellx2900\intbl Model\cell 2024\cell\row"
+                rb"\trowd\trhdr\clvmrg\cellx900\cellx1910\cellx2900 \cell Net\cell Gross\cell\row"
+                rb"\trowd\clvmgf\cellx900\cellx1900\cellx2900 Basic\cell 1\cell 2\cell\row"
+                rb"\trowd\clvmrg\cellx900\cellx1900\cellx2900 \cell 3\cell 4\cell\row"
+            ),
+            (
+                "Model | 2024 Net | 2024 Gross\nModel: Basic; 2024 Net: 1; 2024 Gross: 2\n"
+                "Model: Basic; 2024 Net: 3; 2024 Gross: 4"
+            ),
+        ),
+        (
+            (
+                rb"\trowd\clmgf\cellx900\clmrg\cellx1900\intbl Both\cell\cell\row"
+                rb"\trowd\cellx900\cellx1900 a\cell b\cell\row"
+            ),
+            "Both\n\na | b",
+        ),
+        (rb"\trowd\cellx900\cellx1900\intbl a\cell b\cell\row\trowd\cellx900 c\cell d\cell\row", "a | b\nc | d"),
+        (rb"\trowd\cellx900\intbl {\listtext 7.\tab}Open\cell\row", "7. Open"),
+    ],
+)
+def test_tables_of_rich_text_have_spans_and_header_rows(
+    rich_text: Callable[[bytes], str], source: bytes, text: str
+) -> None:
+    assert rich_text(rb"{\rtf1\ansi " + source + rb"\pard}") == text
+
+
+def test_asides_of_rich_text_take_nothing_from_the_text_around(rich_text: Callable[[bytes], str]) -> None:
+    source = (
+        rb"{\rtf1 be{\header\trowd\intbl Town\cell 1\cell\row}fore{\shp{\*\shpinst{\shptxt In\par out}}} after\par end}"
+    )
+    assert rich_text(source) == "before after\n\nIn\n\nout\n\nend\n\nTown\t1"
 
 
 def test_notebook_gives_texts_code_and_what_it_printed(notebook: Read) -> None:
