@@ -15,10 +15,13 @@ from typing import Any, BinaryIO, cast
 from analytiq.errors import AnalytiqError, LimitExceededError
 from analytiq.ingestion.parsing.compound_file import SIGNATURE
 from analytiq.ingestion.parsing.containers import ZIP, zip_content_type
+from analytiq.ingestion.parsing.odf_decryption import odf_writer
 from analytiq.ingestion.parsing.passwords import wrong_password
+from analytiq.ingestion.parsing.zip_decryption import zip_writer
 
 _HEAD_BYTES = 64 * 1024
 _PDF_WITHIN = 1024
+_ZIP_SIGNATURE = b"PK\x03\x04"
 _PASSWORD_OF_EXCEL = "VelvetSweatshop"  # noqa: S105 -- Excel's own, of workbooks that it opens without asking
 
 
@@ -29,7 +32,8 @@ def room_for_copy(path: Path, password: str | None) -> int | None:
     """
     with path.open("rb") as file:
         head = file.read(_PDF_WITHIN)
-    may_be_encrypted = head.startswith(SIGNATURE) or (password is not None and b"%PDF-" in head)
+    has_password = password is not None and (b"%PDF-" in head or head.startswith(_ZIP_SIGNATURE))
+    may_be_encrypted = has_password or head.startswith(SIGNATURE)
     return os.memfd_create("decrypted") if may_be_encrypted else None
 
 
@@ -43,9 +47,7 @@ def decrypted(path: Path, password: str | None, room: int | None) -> Path:
     if room is None:
         return path
     with path.open("rb") as file:
-        is_office = file.read(len(SIGNATURE)) == SIGNATURE
-        file.seek(0)
-        write = _office_writer(file, password) if is_office else _pdf_writer(path, password)
+        write = _writer(path, file, password)
         if write is None:
             return path
         try:
@@ -62,6 +64,16 @@ def content_type_of_copy(path: Path) -> str | None:
         head = file.read(_HEAD_BYTES)
         content_type = zip_content_type(file, head) if head.startswith(b"PK") else ZIP
     return None if content_type == ZIP else content_type
+
+
+def _writer(path: Path, file: BinaryIO, password: str | None) -> Callable[[BinaryIO], object] | None:
+    head = file.read(len(SIGNATURE))
+    file.seek(0)
+    if head == SIGNATURE:
+        return _office_writer(file, password)
+    if head.startswith(_ZIP_SIGNATURE):
+        return odf_writer(file, password) or zip_writer(file, password)
+    return _pdf_writer(path, password)
 
 
 def _office_writer(file: BinaryIO, password: str | None) -> Callable[[BinaryIO], object] | None:

@@ -6,7 +6,7 @@ from itertools import chain, islice
 from pathlib import Path
 from zipfile import ZipFile
 
-from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError
+from analytiq.errors import CorruptFileError, LimitExceededError
 from analytiq.ingestion.parsing.archive import open_package
 from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
 from analytiq.ingestion.parsing.completeness import SourceWords
@@ -16,6 +16,7 @@ from analytiq.ingestion.parsing.odf_tables import table_rows
 from analytiq.ingestion.parsing.odf_text import OdfWriter
 from analytiq.ingestion.parsing.odf_words import odf_pieces, sheet_pieces
 from analytiq.ingestion.parsing.office_words import append_lost
+from analytiq.ingestion.parsing.passwords import needs_password
 from analytiq.ingestion.parsing.sheet_text import hidden_slides, one_line, sheet_lines
 from analytiq.ingestion.parsing.spans import filled_rows
 from analytiq.ingestion.parsing.titles import telling_title
@@ -61,9 +62,7 @@ class _Document:
     def __init__(self, archive: ZipFile) -> None:
         names = archive.NameToInfo
         if "META-INF/manifest.xml" in names and b"encryption-data" in archive.read("META-INF/manifest.xml"):
-            raise EncryptedFileError(
-                "The document opens only with a password: remove its password, then upload it again."
-            )
+            raise needs_password("document")
         root = parsed_xml(archive.read("content.xml"))
         body = root.find("{*}body")
         if body is None or len(body) == 0:

@@ -13,10 +13,11 @@ from analytiq.ingestion.parsing.base import ParseOptions, PartSink, ReportProgre
 from analytiq.ingestion.parsing.charset import decode_text
 from analytiq.ingestion.parsing.part_list import list_of_parts
 from analytiq.ingestion.parsing.parts import PartCollector, UnreadablePartError
+from analytiq.ingestion.parsing.passwords import needs_password
 from analytiq.models.text import ParsedDocument
 
 BLOCK_BYTES = 256 * 1024
-LOCKED = "needs a password: unpack the archive, and upload the file by itself"
+LOCKED = "needs a password: give the archive its password"
 DAMAGED = "damaged"
 LINK = "a link"
 
@@ -40,7 +41,12 @@ class ZipArchiveParser:
     def parse_with_parts(
         self, path: Path, options: ParseOptions, report_progress: ReportProgress, parts: PartSink
     ) -> ParsedDocument:
-        """Hand over the archive's files; encrypted and damaged ones and links are refused one by one."""
+        """Hand over the archive's files; encrypted and damaged ones and links are refused one by one.
+
+        Raises:
+            EncryptedFileError: all files are encrypted.
+            CorruptFileError, LimitExceededError: the archive is damaged, or unpacks to too much.
+        """
         try:
             archive = ZipFile(path)
         except (*_DAMAGES, NotImplementedError) as error:
@@ -50,6 +56,8 @@ class ZipArchiveParser:
             _check(members, path.stat().st_size)
             names = _names(members)
             files = [(member, name) for member, name in zip(members, names, strict=True) if not _is_folder(member)]
+            if files and all(member.flag_bits & _ENCRYPTED for member, _ in files):
+                raise needs_password("archive")
             for done, (member, name) in enumerate(files, start=1):
                 _add(archive, member, name, parts)
                 report_progress(done, len(files))

@@ -123,7 +123,7 @@ def test_more_slides_than_pages_may_be_are_refused(parse: Parse) -> None:
 
 
 def test_document_with_a_password_says_what_to_do(parse: Parse) -> None:
-    with pytest.raises(EncryptedFileError, match="remove its password"):
+    with pytest.raises(EncryptedFileError, match="give the document its password"):
         parse("text", "", manifest="<manifest><encryption-data/></manifest>")
 
 
