@@ -17,6 +17,7 @@ from analytiq.ingestion.parsing.compound_file import SIGNATURE
 from analytiq.ingestion.parsing.containers import ZIP, zip_content_type
 from analytiq.ingestion.parsing.odf_decryption import odf_writer
 from analytiq.ingestion.parsing.passwords import wrong_password
+from analytiq.ingestion.parsing.ppt_decryption import ppt_writer
 from analytiq.ingestion.parsing.zip_decryption import zip_writer
 
 _HEAD_BYTES = 64 * 1024
@@ -86,6 +87,8 @@ def _office_writer(file: BinaryIO, password: str | None) -> Callable[[BinaryIO],
         cast("Any", module).tempfile = SimpleNamespace(TemporaryFile=BytesIO)
     try:
         office = cast("Any", msoffcrypto).OfficeFile(file)
+        if password is not None and office.format == "ppt97":
+            return ppt_writer(office.ole, password)
         if not office.is_encrypted():
             return None
     except (FileFormatError, ParseError, *_DAMAGES):

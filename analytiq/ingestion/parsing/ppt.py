@@ -10,7 +10,7 @@ from analytiq.ingestion.parsing import ppt_records as kinds
 from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
 from analytiq.ingestion.parsing.compound_file import CompoundFile
 from analytiq.ingestion.parsing.passwords import needs_password
-from analytiq.ingestion.parsing.ppt_records import Record, descendants, record_at, records_in
+from analytiq.ingestion.parsing.ppt_records import Record, descendants, directory_entries, record_at, records_in
 from analytiq.ingestion.parsing.sheet_text import one_line, sheet_lines
 from analytiq.ingestion.parsing.summary_information import stated_title
 from analytiq.ingestion.parsing.text_builder import TextBuilder
@@ -112,21 +112,9 @@ class _Presentation:
                 break
             edit, directory, number = struct.unpack_from("<3L", self._data, record.start + 8)
             document = document or number
-            for number, place in self._directory(directory):
+            for number, place in directory_entries(self._data, directory):
                 places.setdefault(number, place)
         return places, document
-
-    def _directory(self, start: int) -> Iterator[tuple[int, int]]:
-        record = record_at(self._data, start, len(self._data))
-        if record is None or record.kind != kinds.PERSIST_DIRECTORY:
-            return
-        at = record.start
-        while at + 4 <= record.end:
-            (head,) = struct.unpack_from("<L", self._data, at)
-            first, count = head & 0xFFFFF, min(head >> 20, (record.end - at - 4) // 4)
-            for index, place in enumerate(struct.unpack_from(f"<{count}L", self._data, at + 4)):
-                yield first + index, place
-            at += 4 + 4 * count
 
     def _record(self, number: int) -> Record | None:
         """Return a numbered record once: slides that share one would be read again and again."""

@@ -46,3 +46,17 @@ def descendants(data: bytes, record: Record, depth: int = 0) -> Iterator[Record]
         yield child
         if child.is_container and depth < _DEEPEST:
             yield from descendants(data, child, depth + 1)
+
+
+def directory_entries(data: bytes, start: int) -> Iterator[tuple[int, int]]:
+    """Yield the number and the place of each object in the directory at `start`."""
+    record = record_at(data, start, len(data))
+    if record is None or record.kind != PERSIST_DIRECTORY:
+        return
+    at = record.start
+    while at + 4 <= record.end:
+        (head,) = struct.unpack_from("<L", data, at)
+        first, count = head & 0xFFFFF, min(head >> 20, (record.end - at - 4) // 4)
+        for index, place in enumerate(struct.unpack_from(f"<{count}L", data, at + 4)):
+            yield first + index, place
+        at += 4 + 4 * count

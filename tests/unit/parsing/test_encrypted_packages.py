@@ -1,4 +1,4 @@
-"""Encrypted ZIP archives and OpenDocument files, made by other programs, opened with their password."""
+"""Encrypted archives, OpenDocument files and presentations, made by other programs, opened with their password."""
 
 import base64
 import hashlib
@@ -18,6 +18,8 @@ from analytiq.ingestion.parsing.base import ParseOptions
 from analytiq.ingestion.parsing.decryption import decrypted, room_for_copy
 from analytiq.ingestion.parsing.opendocument import OpenDocumentParser
 from analytiq.ingestion.parsing.parts import PartCollector
+from analytiq.ingestion.parsing.ppt import PptParser
+from analytiq.ingestion.parsing.ppt_decryption import _cipher, _decrypt_objects, _Session
 from analytiq.ingestion.parsing.zip_archive import ZipArchiveParser
 
 DATA = Path(__file__).parents[2] / "data" / "encrypted"
@@ -166,3 +168,21 @@ def test_content_that_inflates_beyond_a_documents_size_is_refused(
     monkeypatch.setattr("analytiq.ingestion.parsing.odf_decryption.MAX_UNPACKED_BYTES", 1000)
     with pytest.raises(LimitExceededError, match="larger than a document may be"):
         opened(path, RIGHT)
+
+
+def test_presentation_of_powerpoint_is_opened() -> None:
+    copy = opened(DATA / "powerpoint.ppt", "hello")
+    page = PptParser().parse(copy, OPTIONS, lambda _, __: None).pages[0]
+    assert page.text.startswith("# This is a protected document\n\n- It only has the one slide")
+    assert "## Notes" in page.text
+    with pytest.raises(WrongPasswordError, match="does not open the presentation"):
+        opened(DATA / "powerpoint.ppt", "Hello")
+
+
+def test_objects_of_a_presentation_that_share_their_bytes_are_decrypted_once() -> None:
+    """Else a directory of many numbers for one place would take quadratic time, and spoil the object."""
+    session = _Session(bytes(16), 128, bytes(16), bytes(20))
+    data = bytearray(os.urandom(64))
+    data[:8] = _cipher(session, "x", 1).update(b"\0\0\xe8\x03\x10\0\0\0")
+    _decrypt_objects(data, dict.fromkeys(range(1, 5_000), 0), session, "x")
+    assert data[:8] == b"\0\0\xe8\x03\x10\0\0\0"
