@@ -34,6 +34,8 @@ SAMPLES = (
     "pptx/powerpoint_sample.pptx",
     "rtf/fake-doc.rtf",
     "text/harbour-board.srt",
+    "text/harbour-pages.properties",
+    "text/harbour-gates.toml",
     "text/norwich-city.txt",
     "xls/prices.xls",
     "xlsx/stanley-cups.xlsx",

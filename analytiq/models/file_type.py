@@ -58,6 +58,7 @@ CONTENT_TYPES: Mapping[FileType, tuple[str, ...]] = {
         "application/x-ndjson",
         "application/x-ipynb+json",
         "application/x-subrip",
+        "application/toml",
     ),
     FileType.WEB: ("text/html", "application/xhtml+xml"),
     FileType.EMAIL: ("message/rfc822", "application/vnd.ms-outlook", "application/mbox"),

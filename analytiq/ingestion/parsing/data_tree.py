@@ -59,6 +59,21 @@ def leaves_of(tree: Tree, path: Path) -> Iterator[tuple[Path, str]]:
             yield from leaves_of(value, _below(path, name))
 
 
+def words_of(tree: Tree) -> Iterator[str]:
+    """Yield each name and each value of a tree once, in no order."""
+    waiting: list[Tree] = [tree]
+    while waiting:
+        current = waiting.pop()
+        if isinstance(current, str):
+            yield current
+        elif isinstance(current, Record):
+            for name, value in current.pairs:
+                yield name
+                waiting.append(value)
+        else:
+            waiting += current
+
+
 def line_of(path: Path, value: str) -> str:
     """Return a value behind its path."""
     return f"{'.'.join(path)}: {value}" if path else value

@@ -31,6 +31,8 @@ TAR = "application/x-tar"
 NOTEBOOK = "application/x-ipynb+json"
 NDJSON = "application/x-ndjson"
 YAML = "application/yaml"
+PROPERTIES = "text/x-java-properties"
+TOML = "application/toml"
 SUBRIP = "application/x-subrip"
 
 HEAD_BYTES = 64 * 1024
@@ -97,6 +99,10 @@ _TEXT_EXTENSIONS = {
     ".srt": SUBRIP,
     ".vtt": "text/vtt",
     ".xml": "application/xml",
+    ".json5": "application/json",
+    ".jsonc": "application/json",
+    ".properties": PROPERTIES,
+    ".toml": TOML,
     ".ipynb": NOTEBOOK,
     ".eml": EMAIL,
     ".mbox": MAILBOX,
@@ -314,5 +320,6 @@ def _is_text_type(content_type: str) -> bool:
         NOTEBOOK,
         NDJSON,
         YAML,
+        TOML,
         SUBRIP,
     }

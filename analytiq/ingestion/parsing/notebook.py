@@ -12,6 +12,7 @@ from analytiq.ingestion.parsing.charset import decode_text
 from analytiq.ingestion.parsing.html import first_heading, hidden_warnings, write_html
 from analytiq.ingestion.parsing.html_tree import html_tree
 from analytiq.ingestion.parsing.markdown import write_markdown
+from analytiq.ingestion.parsing.plain_text import without_control_sequences
 from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.models.text import ParsedDocument
 
@@ -111,7 +112,7 @@ def _printed(output: dict[str, object]) -> str:
         return f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}"
     data = output.get("data")
     forms = (_text(_member(data, form)) for form in _PRINTED_FORMS)
-    return _text(output.get("text")) or next(filter(None, forms), "")
+    return without_control_sequences(_text(output.get("text")) or next(filter(None, forms), ""))
 
 
 def _language(notebook: object) -> str:

@@ -17,6 +17,8 @@ _XML_ENCODING = re.compile(rb"""\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]
 _ANSI = re.compile(
     r"\x1b(?:\[[0-?]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78cDEHMNOZ])"
 )
+_STRUCK_OVER = re.compile(r"[^\n\x08]\x08")
+"""A letter under the next: manuals print bold as `a`, backspace, `a`."""
 _PARAGRAPH = re.compile(r"\S[^\n]*(?:\n[^\S\n]*+\S[^\n]*)*")
 _ITEM = re.compile(r"(?P<indent>[ \t]{0,40})(?:[-*+\u2022\u2013\u25aa]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]{1,20}(?=\S)")
 _UNDERLINE = re.compile(r"(?:={3,}|-{3,}|~{3,}|\*{3,})[ \t]*\Z")
@@ -61,9 +63,16 @@ def parse_utf8(data: bytes) -> ParsedDocument | None:
 
 def plain_pages(text: str) -> tuple[ParsedPage, ...]:
     """Divide a text at its form feeds; a page keeps its characters, and blocks are ranges of them."""
-    text = sanitize_text(_ANSI.sub("", text) if "\x1b" in text else text)
+    text = sanitize_text(without_control_sequences(text))
     pages = text.removesuffix("\f").split("\f") if 0 < text.count("\f") <= MOST_PAGES else [text]
     return tuple(ParsedPage(number, page, blocks=tuple(blocks_of(page))) for number, page in enumerate(pages, 1))
+
+
+def without_control_sequences(text: str) -> str:
+    """Return a terminal's text as it shows: without colours and moves, bold and underlined letters written once."""
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    return _STRUCK_OVER.sub("", text) if "\b" in text else text
 
 
 def blocks_of(text: str) -> Iterator[Block]:

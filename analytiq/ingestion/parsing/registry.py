@@ -98,6 +98,10 @@ BUILT_IN_PARSERS = (
         (".json", ".jsonl", ".ndjson", ".yaml", ".yml", ".xml"),
     ),
     ParserEntry(
+        "analytiq.ingestion.parsing.settings_files:PropertiesParser", ("text/x-java-properties",), (".properties",)
+    ),
+    ParserEntry("analytiq.ingestion.parsing.settings_files:TomlParser", ("application/toml",), (".toml",)),
+    ParserEntry(
         "analytiq.ingestion.parsing.subtitles:SubtitleParser", ("application/x-subrip", "text/vtt"), (".srt", ".vtt")
     ),
     ParserEntry("analytiq.ingestion.parsing.source_code:SourceCodeParser", (CODE_TYPE,), SOURCE_CODE_EXTENSIONS),

@@ -6,7 +6,8 @@ What does not parse is read as plain text with its escapes decoded, so that word
 import html
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import cast
 
@@ -15,6 +16,7 @@ from lxml import etree
 
 from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
 from analytiq.ingestion.parsing.charset import DecodedText, decode_text
+from analytiq.ingestion.parsing.comments import trailing_comments
 from analytiq.ingestion.parsing.data_tree import Record, TooLongError, Tree, paragraphs_of
 from analytiq.ingestion.parsing.openapi import is_api, write_api
 from analytiq.ingestion.parsing.plain_text import plain_pages, xml_encoding
@@ -28,7 +30,13 @@ GROWTH = 12
 """Most characters of the text for each of the file: paths and shared parts repeat."""
 MOST_DEPTH = 150
 _YAML_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))")
-_COMMENT = re.compile(r"^[ \t]*#+[ \t]*(\S[^\n]*)$", re.MULTILINE)
+_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*+"')
+_ESCAPE = re.compile(r'\\([nrtbf"\\/])')
+_ESCAPED = {"n": "\n", "r": "\n", "t": "\t", "b": " ", "f": " "}
+_REFERENCE = re.compile(r"&([\w.:-]{1,80});")
+MOST_ENTITIES = 1_000
+LONGEST_ENTITY = 200
+"""Most characters of an entity that is replaced by its text: short names of products and signs."""
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|lt|gt|amp|quot|apos);")
 
 
@@ -91,17 +99,28 @@ def _tree(value: object, depth: int = 0) -> Tree:
 
 
 def json_lines(text: str) -> list[Tree]:
-    """Parse a record a line; raise ValueError if a line is none."""
-    return [json_tree(line) for line in text.split("\n") if line.strip()]
+    """Parse a record a line, of which some may be damaged; raise ValueError if the first is, or one of three."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    trees: list[Tree] = [json_tree(lines[0])]
+    damaged = 0
+    for line in lines[1:]:
+        try:
+            trees.append(json_tree(line))
+        except ValueError:
+            damaged += 1
+            trees.append(unescaped(line))
+    if 2 * damaged >= len(trees):
+        raise ValueError(f"{damaged} of {len(trees)} lines are no records")
+    return trees
 
 
 def yaml_trees(text: str) -> list[Tree]:
     """Parse YAML without its types, which make `no` false and `12:30` a number; comments come first."""
-    comments: list[Tree] = [match[1] for match in _COMMENT.finditer(text)]
     # A node takes a character or more: only aliases of aliases have more nodes than that.
     budget = iter(range(len(text) + 1))
     nodes = yaml.compose_all(text, Loader=yaml.CBaseLoader)
-    return ["\n".join(cast("list[str]", comments)), *(_yaml_tree(node, budget) for node in nodes if node is not None)]
+    trees = [_yaml_tree(node, budget) for node in nodes if node is not None]
+    return ["\n".join(trailing_comments(text, trees)), *trees]
 
 
 def _yaml_tree(node: yaml.Node, budget: Iterator[int], depth: int = 0) -> Tree:
@@ -125,24 +144,35 @@ def xml_tree(data: bytes, text: str) -> Tree:
         root = etree.fromstring(data, parser)
     except (etree.XMLSyntaxError, ValueError):
         body = re.sub(r"^\s*<\?xml[^>]{0,200}\?>", "", text, count=1)
-        root = etree.fromstring(
-            body.encode("utf-8", "replace"), etree.XMLParser(resolve_entities=False, encoding="utf-8")
+        parser = etree.XMLParser(
+            resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True, encoding="utf-8"
         )
-    return Record(((_local(root), _xml_tree(root, 0)),))
+        root = etree.fromstring(body.encode("utf-8", "replace"), parser)
+    return Record(((_local(root), _xml_tree(root, 0, _entities_of(root))),))
 
 
-def _xml_tree(element: etree._Element, depth: int) -> Tree:  # pyright: ignore[reportPrivateUsage] -- lxml has no other name
+def _entities_of(root: etree._Element) -> dict[str, str]:  # pyright: ignore[reportPrivateUsage] -- lxml has no other name
+    """Return the plain texts that the file defines for its entities; those of others, and of files, are left out."""
+    declared = root.getroottree().docinfo.internalDTD
+    entities = islice(declared.iterentities(), MOST_ENTITIES) if declared is not None else ()
+    texts = ((str(entity.name), str(entity.content or "")) for entity in entities)
+    return {name: text for name, text in texts if 0 < len(text) <= LONGEST_ENTITY and not {*text} & {"&", "<", "%"}}
+
+
+def _xml_tree(element: etree._Element, depth: int, entities: Mapping[str, str]) -> Tree:  # pyright: ignore[reportPrivateUsage]
     if depth > MOST_DEPTH:
         raise TooLongError
     attributes: list[tuple[str, Tree]] = [(_bare(name), value) for name, value in attributes_of(element)]
     children = [child for child in element if isinstance(child.tag, str)]
     own = [element.text, *(child.tail for child in element)]
     if not children or any(part and part.strip() for part in own):
-        words = " ".join("".join(str(part) for part in element.itertext()).split()) if children else element.text or ""
+        words = "".join(str(part) for part in element.itertext())
+        words = _REFERENCE.sub(lambda match: entities.get(match[1], match[0]), words) if entities else words
+        words = " ".join(words.split()) if children else words
         inner = [(_bare(n), v) for each in children for one in each.iter() for n, v in attributes_of(one)]
         named = [*attributes, *cast("list[tuple[str, Tree]]", inner)]
         return Record((*named, ("", words.strip()))) if named else words.strip()
-    return Record((*attributes, *((_local(child), _xml_tree(child, depth + 1)) for child in children)))
+    return Record((*attributes, *((_local(child), _xml_tree(child, depth + 1, entities)) for child in children)))
 
 
 def _local(element: etree._Element) -> str:  # pyright: ignore[reportPrivateUsage]
@@ -174,6 +204,7 @@ def unescaped(text: str) -> str:
     """Decode the escapes of JSON, YAML and XML in a text that is none of them as a whole."""
     if text.lstrip().startswith("<"):
         return _ENTITY.sub(_entity, text)
+    text = _STRING.sub(lambda string: _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), string[0]), text)
     text = _YAML_ESCAPE.sub(lambda match: _character(match[1] or match[2] or match[3], match[0]), text)
     # Two escapes of one character beyond the first plane.
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
