@@ -50,3 +50,5 @@ def chunk_preview(
     print_rows(("chunk", "page", "tokens", "headings", "text"), rows)
     beginning = "" if preview.is_complete else f" of the first {preview.character_count} characters"
     note(f"{len(rows)} of {preview.total_count} chunks{beginning}.")
+    if preview.skipped_character_count:
+        note(f"Left out: {preview.skipped_character_count} characters of flawed text.")

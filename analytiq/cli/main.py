@@ -77,7 +77,7 @@ class Commands(LazyGroup):
         ),
         "settings": (
             "analytiq.cli.organization_settings",
-            "Manage the organization's OCR languages, rate limits and vision model.",
+            "Manage the organization's OCR languages, rate limits, vision model and skipped text.",
         ),
         "user": ("analytiq.cli.users", "Manage accounts of people, directly in the database."),
         "erase": ("analytiq.cli.erase", "Delete permanently, with a report. Works directly on the database."),

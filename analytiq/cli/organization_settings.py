@@ -1,5 +1,6 @@
-"""`analytiq settings …`: the organization's OCR languages, rate limits and vision model."""
+"""`analytiq settings …`: the organization's OCR languages, rate limits, vision model and skipped text."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -9,10 +10,22 @@ from analytiq.cli.console import note, print_rows
 from analytiq.cli.options import DataDir
 from analytiq.client.organization_models import ModelRateLimit, OrganizationSettings, RateLimits
 from analytiq.errors import InvalidInputError
+from analytiq.models.flaws import FlawKind
 
-app = typer.Typer(help="Manage the organization's OCR languages, rate limits and vision model.", no_args_is_help=True)
+app = typer.Typer(
+    help="Manage the organization's OCR languages, rate limits, vision model and skipped text.", no_args_is_help=True
+)
 
 PerMinute = Annotated[int | None, typer.Option(min=0, help="0 restores the server's limit.")]
+
+
+class SkippableFlaw(StrEnum):
+    """A kind of flawed text that can be left out."""
+
+    NOISE = FlawKind.NOISE.value
+    MISDECODED = FlawKind.MISDECODED.value
+    MACHINE_TEXT = FlawKind.MACHINE_TEXT.value
+    VISUAL_ORDER = FlawKind.VISUAL_ORDER.value
 
 
 @app.command("show")
@@ -78,6 +91,22 @@ def vision(
         _print(client.set_vision(chosen))
 
 
+@app.command("flawed-text")
+def flawed_text(
+    *,
+    skip: Annotated[
+        list[SkippableFlaw] | None, typer.Option(help="Kind of flawed text to leave out. Repeat for several.")
+    ] = None,
+    index: Annotated[bool, typer.Option("--index", help="Index all text.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Choose the flawed text that knowledge bases leave out; documents with such text are indexed again."""
+    if bool(skip) == index:
+        raise InvalidInputError("Name the kinds to leave out, such as --skip noise, or give --index.")
+    with api_client(data_dir) as client:
+        _print(client.skip_flawed_text([kind.value for kind in skip or ()] or None))
+
+
 def _print(settings: "OrganizationSettings") -> None:
     own, server = settings.rate_limits, settings.server.rate_limits
     languages = "-" if settings.ocr_languages is None else " ".join(settings.ocr_languages)
@@ -106,6 +135,7 @@ def _print(settings: "OrganizationSettings") -> None:
     chosen = settings.vision
     tasks = [name for name, is_on in (("figures", chosen.describe_figures), ("pages", chosen.read_pages)) if is_on]
     note(f"Vision model: {chosen.model or 'none'}. Reads: {' and '.join(tasks) or 'nothing'}.")
+    note(f"Flawed text left out: {', '.join(settings.skipped_flaws) or 'none'}.")
     note(f"Available OCR languages: {' '.join(settings.available_ocr_languages) or 'none installed'}.")
 
 

@@ -29,11 +29,22 @@ class IndexingState(Answer):
     is_searchable: bool
     reason: str | None
     chunk_count: int
+    skipped_flaws: list[str] = Field(default_factory=list)
+    """Kinds of flawed text that its chunks leave out."""
+    skipped_word_count: int = 0
 
     @property
     def is_final(self) -> bool:
         """Return whether the state is final."""
         return self.state in ("indexed", "failed", "empty")
+
+
+class FlawCount(Answer):
+    """The extent of one kind of flaw in a document's text."""
+
+    kind: str
+    word_count: int
+    page_count: int
 
 
 class Document(Answer):
@@ -57,6 +68,7 @@ class Document(Answer):
     metadata: dict[str, JsonValue]
     error: Failure | None
     warnings: list[str]
+    flaws: list[FlawCount] = Field(default_factory=list)
     byte_size: int
     page_count: int | None
     created_at: datetime
@@ -322,3 +334,4 @@ class ChunkPreview(Answer):
     skip: int
     character_count: int
     is_complete: bool
+    skipped_character_count: int = 0

@@ -57,6 +57,7 @@ class OrganizationSettings(Answer):
     available_ocr_languages: list[str]
     rate_limits: RateLimits
     vision: Vision = Vision()
+    skipped_flaws: list[str] = Field(default_factory=list)
     server: ServerSettings
 
 

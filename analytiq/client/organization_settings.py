@@ -7,7 +7,7 @@ from analytiq.client.organization_models import OrganizationSettings, RateLimits
 
 
 class OrganizationSettingCalls(Connection):
-    """OCR languages, rate limits, the vision model, storage."""
+    """OCR languages, rate limits, the vision model, skipped text, storage."""
 
     def settings(self) -> OrganizationSettings:
         """Return the organization's settings, the server's, and the available choices."""
@@ -26,6 +26,14 @@ class OrganizationSettingCalls(Connection):
     def set_vision(self, vision: Vision | None) -> OrganizationSettings:
         """Set the vision model and its tasks; None: off."""
         body = {"vision": None if vision is None else vision.model_dump(mode="json")}
+        return OrganizationSettings.model_validate_json(self._transport.call("PUT", "/settings", json=body))
+
+    def skip_flawed_text(self, kinds: Sequence[str] | None) -> OrganizationSettings:
+        """Leave text with flaws of these kinds out of knowledge bases; None: index all text.
+
+        Kinds: `noise`, `misdecoded`, `machine_text` and `visual_order`. Documents with such text are indexed again.
+        """
+        body = {"skipped_flaws": None if kinds is None else list(kinds)}
         return OrganizationSettings.model_validate_json(self._transport.call("PUT", "/settings", json=body))
 
     def storage(self) -> Storage:

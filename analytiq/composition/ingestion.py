@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from analytiq.ingestion.documents.changing import DocumentChanging
 from analytiq.ingestion.documents.chunk_preview import ChunkPreviews
 from analytiq.ingestion.documents.cleaning import Cleaning
+from analytiq.ingestion.documents.flaw_skipping import FlawSkipping
 from analytiq.ingestion.documents.indexing_state import IndexingStates
 from analytiq.ingestion.documents.lookup import DocumentLookups
 from analytiq.ingestion.documents.metadata_fields import MetadataFields
@@ -73,10 +74,15 @@ class Ingestion:
         return MetadataFields(rows.connection, rows.organizations, rows.documents, rows.jobs)
 
     @cached_property
+    def flaw_skipping(self) -> FlawSkipping:
+        """The choice of flawed text that an organization leaves out."""
+        return FlawSkipping(self._rows)
+
+    @cached_property
     def indexing_states(self) -> IndexingStates:
         """The KBs of a document, present and future."""
         announced = self._rows.announced
-        return IndexingStates(announced.knowledge_bases, announced.entries, announced.jobs)
+        return IndexingStates(announced.knowledge_bases, announced.entries, announced.jobs, announced.organizations)
 
     @cached_property
     def storage(self) -> Storage:

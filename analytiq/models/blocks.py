@@ -73,6 +73,16 @@ class Block:
             table = replace(table, rows=tuple(rows))
         return replace(self, end=position, table=table)
 
+    def after(self, position: int) -> "Block":
+        """Return the part of the block from `position` on, without the rows before it; its end is after that."""
+        if self.start >= position:
+            return self
+        table = self.table
+        if table is not None:
+            rows = ((max(start, position), end) for start, end in table.rows if end > position)
+            table = replace(table, rows=tuple(rows))
+        return replace(self, start=position, table=table)
+
 
 def sound_blocks(blocks: Iterable[Block], length: int) -> Iterator[Block]:
     """Yield the blocks that are ranges of a text of `length` characters, in order and without overlap.

@@ -1,12 +1,13 @@
 """Documents: the uploaded file, its tags, and its extracted text."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 from pydantic import Field, JsonValue
 
+from analytiq.models.flaws import FlawCount, FlawKind
 from analytiq.models.stored import Stored
 
 
@@ -84,6 +85,8 @@ class Document(Stored):
     state: DocumentState
     error: Failure | None = None
     warnings: tuple[str, ...] = ()
+    flaws: tuple[FlawCount, ...] = ()
+    """Of the current text, a count for each kind; none for a text extracted by an older release."""
     tag_ids: tuple[str, ...] = ()
     metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     text_id: str | None = None
@@ -107,6 +110,10 @@ class Document(Stored):
     def path_in_parent(self) -> str | None:
         """Return the path in that document."""
         return None if self.part_of is None else self.part_of.path
+
+    def flaw_kinds_among(self, kinds: Collection[FlawKind]) -> tuple[FlawKind, ...]:
+        """Return the kinds among these that the document's text has, sorted."""
+        return tuple(sorted(count.kind for count in self.flaws if count.kind in kinds and count.word_count))
 
 
 @dataclass(frozen=True, slots=True)

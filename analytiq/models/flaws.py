@@ -1,8 +1,10 @@
 """Flaws: ranges of a text that do not read as the page does."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from analytiq.models.stored import Stored
 
 
 class FlawKind(StrEnum):
@@ -21,7 +23,7 @@ class FlawKind(StrEnum):
 
 
 SKIPPABLE = (FlawKind.NOISE, FlawKind.MISDECODED, FlawKind.MACHINE_TEXT, FlawKind.VISUAL_ORDER)
-"""The kinds with a range that knowledge bases can leave out."""
+"""The kinds with a range that an organization can leave out of its knowledge bases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,22 @@ def sound_flaws(flaws: Iterable[Flaw], length: int) -> Iterator[Flaw]:
             position = flaw.end
 
 
-def kinds_of(flaws: Sequence[Flaw]) -> tuple[FlawKind, ...]:
-    """Return the kinds that occur, sorted."""
-    return tuple(sorted({flaw.kind for flaw in flaws}))
+class FlawCount(Stored):
+    """The extent of one kind of flaw in a document's text: its words, and the pages with one."""
+
+    kind: FlawKind
+    word_count: int
+    page_count: int
+
+
+def ranges_of(flaws: Sequence[Flaw], kinds: Collection[FlawKind]) -> list[tuple[int, int]]:
+    """Return the ranges of the flaws of these kinds, in order, adjacent ones joined."""
+    ranges: list[tuple[int, int]] = []
+    for flaw in flaws:
+        if flaw.kind not in kinds or flaw.start == flaw.end:
+            continue
+        if ranges and ranges[-1][1] == flaw.start:
+            ranges[-1] = (ranges[-1][0], flaw.end)
+        else:
+            ranges.append((flaw.start, flaw.end))
+    return ranges

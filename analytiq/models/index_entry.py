@@ -3,6 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
+from analytiq.models.flaws import FlawKind
 from analytiq.models.stored import Stored
 
 
@@ -10,7 +11,8 @@ class IndexEntry(Stored):
     """A row of `document_index`: the authority on searchable generations.
 
     `projection_hash`: hash of the document's fields stored in the chunks, if any. `context_hash`: hash of the
-    document's name in the chunks' context, if they have one.
+    document's name in the chunks' context, if they have one. `skipped_flaws`: kinds of flawed text that no chunk
+    holds, sorted; only kinds that the text has.
     """
 
     organization_id: str
@@ -22,6 +24,7 @@ class IndexEntry(Stored):
     chunk_count: int
     projection_hash: str | None = None
     context_hash: str | None = None
+    skipped_flaws: tuple[FlawKind, ...] = ()
     indexed_at: datetime
 
 

@@ -6,6 +6,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from analytiq.models.account import TokenScope
+from analytiq.models.flaws import FlawKind
 from analytiq.models.maker import Maker
 from analytiq.models.metadata_field import FieldType
 from analytiq.models.own_limits import OwnRateLimits
@@ -46,6 +47,8 @@ class Organization(Stored):
     """Tesseract's codes; None for the server's settings."""
     rate_limits: OwnRateLimits = OwnRateLimits()
     vision: VisionSettings = VisionSettings()
+    skipped_flaws: tuple[FlawKind, ...] = ()
+    """Kinds of flawed text that knowledge bases leave out; empty: they index it like other text."""
     metadata_fields: dict[str, FieldType] = Field(default_factory=dict[str, FieldType])
     """Metadata keys with a declared type."""
     metadata_fields_revision: int = 0

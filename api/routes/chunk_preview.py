@@ -19,7 +19,7 @@ async def preview_chunks(
     """
     previews, wanted = services.ingestion.chunk_previews, body.wanted()
     if body.document_id is not None:
-        preview = await previews.of_document(organization.id, body.document_id, wanted)
+        preview = await previews.of_document(organization, body.document_id, wanted)
     else:
         preview = await previews.of_text(body.text or "", wanted)
     return ChunkPreviewResponse.from_preview(preview, skip=body.skip)

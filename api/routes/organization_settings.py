@@ -11,7 +11,7 @@ from analytiq.models.own_limits import OwnRateLimits
 from analytiq.models.vision import VisionSettings
 from analytiq.tenancy.organizations.own_settings import SettingsChange
 from api.api_route import ApiRoute
-from api.context import CurrentOrganization, ServicesOf
+from api.context import CurrentOrganization, RequestId, ServicesOf
 from api.schemas.organization_settings import OrganizationSettingsResponse, OrganizationSettingsUpdate, StorageAnswer
 
 router = APIRouter(tags=["organization"], route_class=ApiRoute)
@@ -21,13 +21,13 @@ router = APIRouter(tags=["organization"], route_class=ApiRoute)
 async def get_organization_settings(
     services: ServicesOf, organization: CurrentOrganization
 ) -> OrganizationSettingsResponse:
-    """Return the organization's OCR languages, rate limits and vision model, and the server's values."""
+    """Return the organization's OCR languages, rate limits, vision model and skipped text, and the server's values."""
     return await _answer(services, organization)
 
 
 @router.put("/settings", operation_id="update_organization_settings")
 async def update_organization_settings(
-    services: ServicesOf, organization: CurrentOrganization, body: OrganizationSettingsUpdate
+    services: ServicesOf, organization: CurrentOrganization, request_id: RequestId, body: OrganizationSettingsUpdate
 ) -> OrganizationSettingsResponse:
     """Change the organization's settings. Omitted fields stay; null resets to the server's value.
 
@@ -42,7 +42,11 @@ async def update_organization_settings(
         vision = body.vision.stored() if body.vision else VisionSettings()
         await _require_usable(services, organization, vision)
         changes = replace(changes, vision=vision)
-    return await _answer(services, await services.tenancy.own_settings.change(organization, changes))
+    changed = await services.tenancy.own_settings.change(organization, changes)
+    if "skipped_flaws" in body.model_fields_set:
+        skipping = services.ingestion.flaw_skipping
+        changed = await skipping.choose(organization.id, body.skipped_flaws or (), request_id=request_id)
+    return await _answer(services, changed)
 
 
 @router.get("/storage", operation_id="get_storage")

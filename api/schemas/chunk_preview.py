@@ -93,6 +93,7 @@ class ChunkPreviewResponse(ResponseBody):
     skip: int
     character_count: int = Field(description="Characters that were read")
     is_complete: bool = Field(description="False: only the beginning of a long text was read")
+    skipped_character_count: int = Field(description="Characters of flawed text that the organization leaves out")
 
     @classmethod
     def from_preview(cls, preview: ChunkPreview, *, skip: int) -> "ChunkPreviewResponse":
@@ -107,4 +108,5 @@ class ChunkPreviewResponse(ResponseBody):
             skip=skip,
             character_count=preview.character_count,
             is_complete=preview.is_complete,
+            skipped_character_count=preview.skipped_character_count,
         )

@@ -12,6 +12,7 @@ from analytiq.ingestion.documents.naming import LONGEST_EXTERNAL_ID, LONGEST_SOU
 from analytiq.ingestion.documents.passwords import LONGEST_PASSWORD
 from analytiq.ingestion.documents.retrying import RetryQuery
 from analytiq.models.document import DocumentState, ExternalIdentity
+from analytiq.models.flaws import FlawKind
 from analytiq.models.upload import DuplicatePolicy
 from analytiq.storage.repositories.document_counts import DocumentCounts
 from api.schemas.wire import NO_CONTROLS, NO_NUL, Moment, RequestBody, ResponseBody
@@ -52,6 +53,8 @@ class KnowledgeBaseStateResponse(ResponseBody):
     waiting_since: Moment | None = Field(description="Start of the wait for a provider or a quota")
     chunk_count: int
     indexed_at: Moment | None
+    skipped_flaws: list[FlawKind] = Field(description="Kinds of flawed text that its chunks leave out")
+    skipped_word_count: int = Field(description="Words of flawed text that its chunks leave out")
 
 
 SourceName = Annotated[str, Field(min_length=1, max_length=LONGEST_SOURCE), NO_CONTROLS]
@@ -85,6 +88,14 @@ def require_source(source: str | None, external_ids: object, *, field: str) -> N
         raise InvalidInputError.of_field(field, "Give `source` too. An id is unique within its source only.")
 
 
+class FlawCountResponse(ResponseBody):
+    """The extent of one kind of flaw in the extracted text."""
+
+    kind: FlawKind
+    word_count: int
+    page_count: int = Field(description="Pages with such a flaw")
+
+
 class DocumentResponse(ResponseBody):
     """A document."""
 
@@ -103,6 +114,7 @@ class DocumentResponse(ResponseBody):
     metadata: dict[str, JsonValue]
     error: FailureResponse | None
     warnings: list[str]
+    flaws: list[FlawCountResponse] = Field(description="Flaws of the extracted text, one item for each kind")
     content_type: str
     byte_size: int
     sha256: str

@@ -1,9 +1,10 @@
 """Request and response bodies of an organization's settings and storage."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AliasPath, ConfigDict, Field, StringConstraints
 
+from analytiq.models.flaws import SKIPPABLE, FlawKind
 from analytiq.models.organization import Organization
 from analytiq.models.own_limits import OwnModelLimit, OwnRateLimits
 from analytiq.models.vision import VisionSettings
@@ -15,6 +16,7 @@ MOST_PER_MINUTE = 1_000_000_000
 
 ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), NO_CONTROLS]
 PerMinute = Annotated[int, Field(ge=1, le=MOST_PER_MINUTE)]
+SkippableFlaw = Literal[FlawKind.NOISE, FlawKind.MISDECODED, FlawKind.MACHINE_TEXT, FlawKind.VISUAL_ORDER]
 Language = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z_]{1,30}$")]
 
 
@@ -75,6 +77,7 @@ class OrganizationSettingsUpdate(RequestBody):
                         "models": [{"model": "openai/text-embedding-3-small", "tokens_per_minute": 200000}],
                     },
                     "vision": {"model": "gpt-4o-mini", "describe_figures": True, "read_pages": False},
+                    "skipped_flaws": ["noise", "machine_text"],
                 }
             ]
         },
@@ -89,6 +92,12 @@ class OrganizationSettingsUpdate(RequestBody):
     rate_limits: RateLimitsBody | None = Field(None, description="Replaces all limits; effective within seconds")
     vision: VisionBody | None = Field(
         None, description="Replaces the vision model and its tasks; null: off. Effective from the next extraction on"
+    )
+    skipped_flaws: list[SkippableFlaw] | None = Field(
+        None,
+        max_length=len(SKIPPABLE),
+        description="Kinds of flawed text that knowledge bases leave out; null: none. Documents with such text are "
+        "indexed again",
     )
 
 
@@ -148,6 +157,7 @@ class OrganizationSettingsResponse(ResponseBody):
     available_ocr_languages: list[str] = Field(description="Languages installed on all workers that extract documents")
     rate_limits: RateLimitsResponse
     vision: VisionResponse
+    skipped_flaws: list[FlawKind] = Field(description="Kinds of flawed text that knowledge bases leave out")
     server: ServerSettingsResponse
 
     @classmethod

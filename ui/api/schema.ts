@@ -1803,7 +1803,7 @@ export interface paths {
         };
         /**
          * Get Organization Settings
-         * @description Return the organization's OCR languages, rate limits and vision model, and the server's values.
+         * @description Return the organization's OCR languages, rate limits, vision model and skipped text, and the server's values.
          */
         get: operations["get_organization_settings"];
         /**
@@ -3130,6 +3130,11 @@ export interface components {
              * @description False: only the beginning of a long text was read
              */
             is_complete: boolean;
+            /**
+             * Skipped Character Count
+             * @description Characters of flawed text that the organization leaves out
+             */
+            skipped_character_count: number;
         };
         /**
          * ChunkResponse
@@ -3389,6 +3394,11 @@ export interface components {
             error: components["schemas"]["FailureResponse"] | null;
             /** Warnings */
             warnings: string[];
+            /**
+             * Flaws
+             * @description Flaws of the extracted text, one item for each kind
+             */
+            flaws: components["schemas"]["FlawCountResponse"][];
             /** Content Type */
             content_type: string;
             /** Byte Size */
@@ -3628,6 +3638,11 @@ export interface components {
             error: components["schemas"]["FailureResponse"] | null;
             /** Warnings */
             warnings: string[];
+            /**
+             * Flaws
+             * @description Flaws of the extracted text, one item for each kind
+             */
+            flaws: components["schemas"]["FlawCountResponse"][];
             /** Content Type */
             content_type: string;
             /** Byte Size */
@@ -4243,6 +4258,26 @@ export interface components {
          * @enum {string}
          */
         FileType: "pdf" | "word" | "spreadsheet" | "presentation" | "text" | "web" | "email" | "ebook" | "archive" | "image" | "other";
+        /**
+         * FlawCountResponse
+         * @description The extent of one kind of flaw in the extracted text.
+         */
+        FlawCountResponse: {
+            kind: components["schemas"]["FlawKind"];
+            /** Word Count */
+            word_count: number;
+            /**
+             * Page Count
+             * @description Pages with such a flaw
+             */
+            page_count: number;
+        };
+        /**
+         * FlawKind
+         * @description The nature of a flaw.
+         * @enum {string}
+         */
+        FlawKind: "noise" | "misdecoded" | "machine_text" | "visual_order" | "not_read";
         /**
          * ForecastAnswer
          * @description The present cost of indexing. Nothing was embedded or charged.
@@ -5041,6 +5076,16 @@ export interface components {
             chunk_count: number;
             /** Indexed At */
             indexed_at: string | null;
+            /**
+             * Skipped Flaws
+             * @description Kinds of flawed text that its chunks leave out
+             */
+            skipped_flaws: components["schemas"]["FlawKind"][];
+            /**
+             * Skipped Word Count
+             * @description Words of flawed text that its chunks leave out
+             */
+            skipped_word_count: number;
         };
         /**
          * KnowledgeBaseUpdate
@@ -5137,6 +5182,11 @@ export interface components {
             error: components["schemas"]["FailureResponse"] | null;
             /** Warnings */
             warnings: string[];
+            /**
+             * Flaws
+             * @description Flaws of the extracted text, one item for each kind
+             */
+            flaws: components["schemas"]["FlawCountResponse"][];
             /** Content Type */
             content_type: string;
             /** Byte Size */
@@ -5956,6 +6006,11 @@ export interface components {
             available_ocr_languages: string[];
             rate_limits: components["schemas"]["RateLimitsResponse"];
             vision: components["schemas"]["VisionResponse"];
+            /**
+             * Skipped Flaws
+             * @description Kinds of flawed text that knowledge bases leave out
+             */
+            skipped_flaws: components["schemas"]["FlawKind"][];
             server: components["schemas"]["ServerSettingsResponse"];
         };
         /**
@@ -5975,6 +6030,10 @@ export interface components {
          *         ],
          *         "requests_per_minute": 600
          *       },
+         *       "skipped_flaws": [
+         *         "noise",
+         *         "machine_text"
+         *       ],
          *       "vision": {
          *         "describe_figures": true,
          *         "model": "gpt-4o-mini",
@@ -5992,6 +6051,11 @@ export interface components {
             rate_limits?: components["schemas"]["RateLimitsBody"] | null;
             /** @description Replaces the vision model and its tasks; null: off. Effective from the next extraction on */
             vision?: components["schemas"]["VisionBody"] | null;
+            /**
+             * Skipped Flaws
+             * @description Kinds of flawed text that knowledge bases leave out; null: none. Documents with such text are indexed again
+             */
+            skipped_flaws?: ("noise" | "misdecoded" | "machine_text" | "visual_order")[] | null;
         };
         /**
          * OrganizationUpdate

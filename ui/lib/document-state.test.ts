@@ -18,6 +18,8 @@ function base(state: string, more: Partial<Base> = {}): Base {
     waiting_since: null,
     chunk_count: 0,
     indexed_at: null,
+    skipped_flaws: [],
+    skipped_word_count: 0,
     ...more,
   };
 }
@@ -37,6 +39,7 @@ function document(state: string, bases: Base[] = [], more: Partial<DocumentDetai
     metadata: {},
     error: null,
     warnings: [],
+    flaws: [],
     content_type: "application/pdf",
     byte_size: 1,
     sha256: "",

@@ -17,6 +17,7 @@ function document(changes: Partial<LiveDocument> = {}): LiveDocument {
     metadata: {},
     error: null,
     warnings: [],
+    flaws: [],
     content_type: "application/pdf",
     byte_size: 1,
     sha256: "",
@@ -55,6 +56,8 @@ describe("withDocument", () => {
       waiting_since: null,
       chunk_count: 1,
       indexed_at: null,
+      skipped_flaws: [],
+      skipped_word_count: 0,
     };
     const held = { documents: [{ ...row(document()), knowledge_bases: [] }] };
     const next = withDocument(held, document({ knowledge_bases: [base] }));

@@ -1,7 +1,7 @@
 """Chunk previews: the chunks that settings would make of a document or a text; nothing is stored."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -9,9 +9,12 @@ from analytiq.inference.embedding.models import EmbeddingModels
 from analytiq.ingestion.chunking.context import ChunkContext, ChunkContexts
 from analytiq.ingestion.chunking.markdown_parts import markdown_text
 from analytiq.ingestion.chunking.registry import check_chunking, create_chunker, needs_embeddings
+from analytiq.ingestion.chunking.skipping import chunks_of, outline_without
 from analytiq.ingestion.documents.service import Documents, text_id_of
 from analytiq.models.chunk import Chunk
 from analytiq.models.document import Document
+from analytiq.models.flaws import FlawKind, ranges_of
+from analytiq.models.organization import Organization
 from analytiq.models.text import DocumentText, PageLocator
 from analytiq.storage.repositories.texts import TextRepository
 
@@ -51,6 +54,7 @@ class ChunkPreview:
         total_count: chunks of the part that was read.
         character_count: characters of that part.
         is_complete: the whole text was read.
+        skipped_character_count: characters of that part that the organization leaves out.
     """
 
     document: Document | None
@@ -58,6 +62,7 @@ class ChunkPreview:
     total_count: int
     character_count: int
     is_complete: bool
+    skipped_character_count: int
 
 
 class ChunkPreviews:
@@ -68,19 +73,19 @@ class ChunkPreviews:
         self._texts = texts
         self._models = models
 
-    async def of_document(self, organization_id: str, document_id: str, wanted: PreviewRequest) -> ChunkPreview:
-        """Cut a document's text, or the beginning of a long one.
+    async def of_document(self, organization: Organization, document_id: str, wanted: PreviewRequest) -> ChunkPreview:
+        """Cut a document's text, or the beginning of a long one, without the flawed text that is left out.
 
         Raises:
             NotFoundError: the organization has no such document.
             ConflictError: the document has no text yet, or extraction failed.
             InvalidInputError: chunker or sizes are invalid.
         """
-        document = await self._documents.get(organization_id, document_id)
+        document = await self._documents.get(organization.id, document_id)
         _check(wanted)
         most = _most_characters(wanted) + 1
-        text = await self._texts.read_beginning(organization_id, text_id_of(document), most)
-        return await asyncio.to_thread(self._preview, document, text, wanted)
+        text = await self._texts.read_beginning(organization.id, text_id_of(document), most)
+        return await asyncio.to_thread(self._preview, document, text, wanted, organization.skipped_flaws)
 
     async def of_text(self, text: str, wanted: PreviewRequest) -> ChunkPreview:
         """Cut a given text, whose structure is read from its Markdown marks.
@@ -91,7 +96,13 @@ class ChunkPreviews:
         _check(wanted)
         return await asyncio.to_thread(self._preview, None, markdown_text(text), wanted)
 
-    def _preview(self, document: Document | None, text: DocumentText, wanted: PreviewRequest) -> ChunkPreview:
+    def _preview(
+        self,
+        document: Document | None,
+        text: DocumentText,
+        wanted: PreviewRequest,
+        skipped: Collection[FlawKind] = (),
+    ) -> ChunkPreview:
         most = _most_characters(wanted)
         is_complete = len(text.text) <= most
         text = text if is_complete else text.beginning(most)
@@ -101,10 +112,10 @@ class ChunkPreviews:
             chunk_overlap=wanted.chunk_overlap,
             embed_texts=self._models.local.embed_texts,
         )
-        chunks = chunker.chunk(text)
+        chunks = chunks_of(chunker, text, skipped)
         if not is_complete and len(chunks) > 1:
             chunks = chunks[:-1]  # cut short by the end of reading
-        contexts = ChunkContexts(text, document.document_name if document else "")
+        contexts = ChunkContexts(outline_without(text, skipped), document.document_name if document else "")
         locator = PageLocator(text.pages)
         shown = islice(chunks, wanted.skip, wanted.skip + wanted.limit)
         return ChunkPreview(
@@ -113,6 +124,7 @@ class ChunkPreviews:
             total_count=len(chunks),
             character_count=len(text.text),
             is_complete=is_complete,
+            skipped_character_count=sum(end - start for start, end in ranges_of(text.flaws, skipped)),
         )
 
 

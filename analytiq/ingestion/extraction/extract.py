@@ -19,6 +19,7 @@ from analytiq.ingestion.parsing.formats import HEAD_BYTES, hints_of, text_by_nam
 from analytiq.ingestion.parsing.plain_text import parse_utf8
 from analytiq.ingestion.parsing.reading import DocumentReader
 from analytiq.ingestion.parsing.registry import PLAIN_TEXT_PARSER, default_registry
+from analytiq.ingestion.quality.counting import flaw_counts
 from analytiq.ingestion.quality.judging import judged
 from analytiq.ingestion.quality.telling import flaw_warnings
 from analytiq.jobs.queue import retry
@@ -228,6 +229,7 @@ class Extraction:
                     "page_count": len(text.pages),
                     "character_count": len(text.text.strip()),
                     "content_type": content_type,
+                    "flaws": [count.model_dump() for count in flaw_counts(text)],
                 },
                 warnings=warnings,
             )

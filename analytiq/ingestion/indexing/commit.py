@@ -4,7 +4,7 @@ Its size is the same for every document: 4 to 12 ms at 1,000 to 20,000 chunks.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from weakref import WeakValueDictionary
 
 from analytiq import clock
@@ -12,6 +12,7 @@ from analytiq.errors import ConflictError
 from analytiq.ingestion.indexing.plan import projection_in
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.document import Document
+from analytiq.models.flaws import FlawKind
 from analytiq.models.index_entry import Generation, GenerationState, IndexEntry
 from analytiq.models.job import JobRequest, Priority
 from analytiq.models.job_payloads import SweepPayload
@@ -52,11 +53,13 @@ class Commit:
         document: Document,
         generation: Generation,
         current: Sequence[Generation] = (),
+        *,
+        skipped: Collection[FlawKind] = (),
     ) -> None:
         """Make the generation current in place of the former one.
 
         `current` are the pair's generations in that state when the job began: all are superseded, also those without
-        an entry. The lease prevents others from being created.
+        an entry. The lease prevents others from being created. `skipped`: the kinds of flawed text that were left out.
 
         Raises:
             TruthChangedError: text, tags or existence changed since they were read; nothing was written.
@@ -70,7 +73,7 @@ class Commit:
 
         async def commit(session: Session) -> None:
             await self._hold(session, knowledge_base, document, generation)
-            before = await self._entries.put(session, _entry(knowledge_base, document, generation))
+            before = await self._entries.put(session, _entry(knowledge_base, document, generation, skipped))
             leaving = _leaving(before, current)
             await self._advance(session, knowledge_base.id, generation.id, leaving)
             await self._finish(session, running, leaving, delay=True)
@@ -219,7 +222,9 @@ def _leaving(before: IndexEntry | None, current: Sequence[Generation]) -> list[I
     return [*named, *(item for item in current if before is None or item.id != before.generation_id)]
 
 
-def _entry(knowledge_base: KnowledgeBase, document: Document, generation: Generation) -> IndexEntry:
+def _entry(
+    knowledge_base: KnowledgeBase, document: Document, generation: Generation, skipped: Collection[FlawKind]
+) -> IndexEntry:
     projection = projection_in(knowledge_base, document)
     return IndexEntry(
         organization_id=document.organization_id,
@@ -231,5 +236,6 @@ def _entry(knowledge_base: KnowledgeBase, document: Document, generation: Genera
         chunk_count=generation.chunk_count,
         projection_hash=projection.hash if projection else None,
         context_hash=knowledge_base.context_hash_of(document.document_name, document.metadata),
+        skipped_flaws=document.flaw_kinds_among(skipped),
         indexed_at=clock.now(),
     )

@@ -1,9 +1,10 @@
 """The plan of a pair: index, remove or do nothing. A pure decision."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from analytiq.models.document import Document
+from analytiq.models.flaws import FlawKind
 from analytiq.models.index_entry import Generation, IndexEntry
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.projection import Projection
@@ -55,11 +56,13 @@ def plan(
     document: Document | None,
     entry: IndexEntry | None,
     current: Sequence[Generation] = (),
+    *,
+    skipped: Collection[FlawKind] = (),
 ) -> Index | Remove | Project | Retire | Nothing:
     """Decide the action from the state just read.
 
     `current` are the pair's generations in that state. A commit leaves one, which the entry names; lost entries
-    and restored backups leave others.
+    and restored backups leave others. `skipped`: the kinds of flawed text that the organization leaves out.
     """
     if knowledge_base is None:
         return Nothing("the knowledge base is gone, and its deletion takes everything along")
@@ -74,6 +77,7 @@ def plan(
         and entry.text_hash == document.text_hash
         and entry.configuration_hash == knowledge_base.configuration_hash
         and entry.context_hash == knowledge_base.context_hash_of(document.document_name, document.metadata)
+        and entry.skipped_flaws == document.flaw_kinds_among(skipped)
     ):
         projection = projection_in(knowledge_base, document)
         if projection is not None and entry.projection_hash != projection.hash:

@@ -15,6 +15,7 @@ from analytiq.inference.embedding.service import EmbeddingService
 from analytiq.ingestion.chunking.base import Chunker
 from analytiq.ingestion.chunking.context import ChunkContext, ChunkContexts
 from analytiq.ingestion.chunking.registry import create_chunker
+from analytiq.ingestion.chunking.skipping import chunks_of, outline_without
 from analytiq.ingestion.indexing.plan import Index, projection_in
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.chunk import Chunk
@@ -69,11 +70,13 @@ class Staging:
             LeaseLostError: another worker has the job.
         """
         text = await self._texts.read(pair.document.organization_id, wanted.text_id)
-        chunks = await asyncio.to_thread(self._chunker(pair.knowledge_base).chunk, text)
+        skipped = pair.organization.skipped_flaws
+        chunks = await asyncio.to_thread(chunks_of, self._chunker(pair.knowledge_base), text, skipped)
         generation = await self._announce(running, pair, len(chunks))
         await checkpoint("indexing.announced")
         values = pair.knowledge_base.searched_values(pair.document.metadata)
-        contexts = await asyncio.to_thread(ChunkContexts, text, pair.document.document_name, values)
+        outline = outline_without(text, skipped)
+        contexts = await asyncio.to_thread(ChunkContexts, outline, pair.document.document_name, values)
         pieces = _Pieces(PageLocator(text.pages), contexts, has_context=pair.knowledge_base.context)
         owner = _owner(pair, generation)
         backend = self._backends.of(pair.knowledge_base)

@@ -83,7 +83,8 @@ class Sync:
         document = await self._documents.get(organization_id, document_id)
         entry = await self._entries.get(organization_id, kb_id, document_id)
         await checkpoint("indexing.planned")
-        match plan(knowledge_base, document, entry, current):
+        skipped = () if organization is None else organization.skipped_flaws
+        match plan(knowledge_base, document, entry, current, skipped=skipped):
             case Nothing(reason):
                 log.debug("indexing.nothing_to_do", kb_id=kb_id, document_id=document_id, why=reason)
             case Remove(removed, reason):
@@ -112,7 +113,14 @@ class Sync:
                 traces.note(chunks=generation.chunk_count)
             await checkpoint("indexing.staged")
             with traces.span("indexing.commit"):
-                await self._commit.make_current(running, pair.knowledge_base, pair.document, generation, current)
+                await self._commit.make_current(
+                    running,
+                    pair.knowledge_base,
+                    pair.document,
+                    generation,
+                    current,
+                    skipped=pair.organization.skipped_flaws,
+                )
             await checkpoint("indexing.committed")
         except BaseException as error:
             await self._sweep_own(running, pair.knowledge_base.id, pair.document.id)

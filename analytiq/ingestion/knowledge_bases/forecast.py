@@ -13,6 +13,7 @@ from analytiq.inference.embedding.providers.local import LocalEmbedder
 from analytiq.inference.tokens import count_tokens
 from analytiq.ingestion.chunking.context import ChunkContexts
 from analytiq.ingestion.chunking.registry import check_chunking, create_chunker, needs_embeddings
+from analytiq.ingestion.chunking.skipping import chunks_of, outline_without
 from analytiq.ingestion.knowledge_bases.estimation import Estimate, extrapolate, sample_size
 from analytiq.models.chunk import Chunk
 from analytiq.models.knowledge_base import searched_values
@@ -226,10 +227,11 @@ class _Reading:
             chunk_overlap=self._plan.wanted.chunk_overlap,
             embed_texts=self._local.embed_texts,
         )
-        chunks = chunker.chunk(text)
+        skipped = self._plan.organization.skipped_flaws
+        chunks = chunks_of(chunker, text, skipped)
         if self._plan.wanted.context:
             values = searched_values(place.metadata, self._plan.wanted.searched_metadata)
-            contexts = ChunkContexts(text, place.document_name, values)
+            contexts = ChunkContexts(outline_without(text, skipped), place.document_name, values)
             chunks = [_with_context(chunk, contexts) for chunk in chunks]
         return chunks, [self._key(chunk) for chunk in chunks]
 

@@ -17,7 +17,7 @@ _SAID = {
 _ADVICE = {
     FlawKind.NOISE: "Upload a copy with readable text.",
     FlawKind.MISDECODED: "Save the original as UTF-8, and upload it again.",
-    FlawKind.MACHINE_TEXT: "It is indexed like other text.",
+    FlawKind.MACHINE_TEXT: "Search finds it like other text, unless the organization's settings leave it out.",
     FlawKind.VISUAL_ORDER: "Upload a copy whose words are stored in reading order.",
 }
 

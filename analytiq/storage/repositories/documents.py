@@ -239,7 +239,7 @@ class DocumentRepository:
     ) -> Document | None:
         """Point the document at its new text; return its former row, None if it is gone or has another file.
 
-        `text`: text_id, text_hash, page_count and character_count.
+        `text`: text_id, text_hash, page_count, character_count, content_type and flaws.
         """
         row: Row | None = await self._collection.find_one_and_update(
             {"_id": object_id(document_id), "organization_id": organization_id, "file_id": file_id},

@@ -135,6 +135,11 @@ class KnowledgeBaseRepository:
         found = [decode(KnowledgeBase, row) async for row in cursor]
         return found, await self._collection.count_documents(query)
 
+    async def ids_of(self, session: Session, organization_id: str) -> list[str]:
+        """Return the ids of the organization's knowledge bases."""
+        query: Row = {"organization_id": organization_id, "status": _SHOWN}
+        return [str(row["_id"]) async for row in self._collection.find(query, {"_id": 1}, session=session)]
+
     async def with_tags(self, organization_id: str, tag_ids: Collection[str]) -> list[KnowledgeBase]:
         """Return the knowledge bases that have one of the tags."""
         if not tag_ids:

@@ -38,12 +38,15 @@ class OrganizationRepository:
         row: Row | None = await self._collection.find_one({"_id": ids[0]}, session=session) if ids else None
         return decode(Organization, row) if row else None
 
-    async def change(self, organization_id: str, changes: Row) -> Organization | None:
+    async def change(
+        self, organization_id: str, changes: Row, *, session: Session | None = None
+    ) -> Organization | None:
         """Change some of its fields; return the new row, None if it does not exist."""
         row: Row | None = await self._collection.find_one_and_update(
             {"_id": object_id(organization_id, what="organization")},
             {"$set": changes},
             return_document=ReturnDocument.AFTER,
+            session=session,
         )
         return decode(Organization, row) if row else None
 

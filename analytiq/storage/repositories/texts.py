@@ -22,6 +22,7 @@ from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id, object_id, object_ids
 from analytiq.storage.repositories.rows import Row
 from analytiq.storage.repositories.stored_blocks import blocks_digest, packed_blocks, unpacked_blocks
+from analytiq.storage.repositories.stored_flaws import flaws_digest, packed_flaws, unpacked_flaws
 from analytiq.storage.session import Session
 
 SEGMENT_CHARACTERS = 1_000_000
@@ -78,6 +79,7 @@ class TextRepository:
                     [page.page_number, page.start, page.end, page.source.value, page.name] for page in text.pages
                 ],
                 "blocks": packed_blocks(text.blocks),
+                "flaws": packed_flaws(text.flaws),
                 "created_at": clock.now(),
             }
         )
@@ -169,7 +171,8 @@ class TextRepository:
         if text is None and length:
             text = await self._read_segments(organization_id, str(head["_id"]), 0, length)
         pages = tuple(_span(page) for page in head["pages"])
-        return DocumentText(text or "", pages, unpacked_blocks(head.get("blocks")), str(head.get("title", "")))
+        blocks, flaws = unpacked_blocks(head.get("blocks")), unpacked_flaws(head.get("flaws"))
+        return DocumentText(text or "", pages, blocks, str(head.get("title", "")), flaws)
 
     async def read_range(self, organization_id: str, text_id: str, start: int, end: int) -> str:
         """Return `text[start:end]`, reading only the segments in the range.
@@ -329,13 +332,14 @@ def _segments(text: str) -> list[str]:
 
 
 def text_hash(text: DocumentText) -> str:
-    """Return the SHA-256 of everything that shapes chunks: the text, its title, its pages and its blocks."""
+    """Return the SHA-256 of everything that shapes chunks: the text, its title, its pages, its blocks and its flaws."""
     digest = hashlib.sha256(text.text.encode("utf-8", "surrogatepass"))
     for page in text.pages:
         digest.update(f"|{page.page_number},{page.start},{page.end}".encode())
         digest.update(page.name.encode("utf-8", "surrogatepass"))
     digest.update(text.title.encode("utf-8", "surrogatepass"))
     digest.update(blocks_digest(text.blocks))
+    digest.update(flaws_digest(text.flaws))
     return digest.hexdigest()
 
 

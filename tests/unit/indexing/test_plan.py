@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 
+from analytiq.ingestion.documents.indexing_state import IndexingState, states
 from analytiq.ingestion.indexing.plan import Index, Nothing, Remove, Retire, plan
 from analytiq.models.document import Document, DocumentState
+from analytiq.models.flaws import FlawCount, FlawKind
 from analytiq.models.index_entry import Generation, GenerationState, IndexEntry
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
+from analytiq.operations.reconcile.invariants.index_entries import judge_entries
 
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
 
@@ -64,6 +67,33 @@ def test_entry_of_another_text_or_configuration_is_made_anew(
     kb_changes: dict[str, Any], document_changes: dict[str, Any]
 ) -> None:
     assert isinstance(plan(knowledge_base(**kb_changes), document(**document_changes), entry()), Index)
+
+
+NOISY = (FlawCount(kind=FlawKind.NOISE, word_count=7, page_count=1),)
+
+
+@pytest.mark.parametrize(
+    ("flaws", "chosen", "left_out", "is_right"),
+    [
+        (NOISY, (), (), True),
+        (NOISY, (FlawKind.NOISE,), (), False),
+        (NOISY, (FlawKind.NOISE, FlawKind.MISDECODED), (FlawKind.NOISE,), True),
+        (NOISY, (), (FlawKind.NOISE,), False),
+        (NOISY, (FlawKind.MISDECODED,), (), True),
+        ((), tuple(FlawKind), (), True),
+    ],
+)
+def test_entry_is_right_while_it_leaves_out_the_chosen_flaws_that_the_text_has(
+    flaws: tuple[FlawCount, ...], chosen: tuple[FlawKind, ...], left_out: tuple[FlawKind, ...], is_right: bool
+) -> None:
+    planned = plan(knowledge_base(), document(flaws=flaws), entry(skipped_flaws=left_out), skipped=chosen)
+    assert isinstance(planned, Nothing) is is_right
+    (state,) = states(document(flaws=flaws), [knowledge_base()], [entry(skipped_flaws=left_out)], [], chosen)
+    assert (state.state is IndexingState.INDEXED) is is_right
+    assert state.skipped_word_count == (7 if left_out else 0)
+    row = document(flaws=flaws)
+    drift = judge_entries(knowledge_base(), {"d": "hash"}, {"d": entry(skipped_flaws=left_out)}, {"d": row}, chosen)
+    assert (drift == []) is is_right
 
 
 @pytest.mark.parametrize("changes", [{"name": "x"}, {"coalesce_neighbors": 3}, {"tag_ids": ("t3",)}])

@@ -11,11 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from analytiq.ingestion.quality.counting import flaw_counts
 from analytiq.ingestion.quality.judging import flaws_of, judged
 from analytiq.ingestion.quality.telling import flaw_warnings
 from analytiq.models.blocks import Block, BlockKind
 from analytiq.models.flaws import FlawKind
 from analytiq.models.text import ParsedDocument, ParsedPage, TextSource, join_pages
+from analytiq.storage.repositories.stored_flaws import packed_flaws, unpacked_flaws
+from analytiq.storage.repositories.texts import text_hash
 
 PROSE = (
     "The pump starts when the pressure in the tank falls below two bar, and it stops when the valve at the inlet is"
@@ -188,3 +191,13 @@ def test_shuffled_letters_of_prose_are_found_where_they_cannot_be_pronounced() -
     vowels_last = "".join(sorted(letters, key=lambda letter: letter in "aeiouy"))
     text = PROSE.translate(str.maketrans("etaoinshrdlcumwfgypbvkjxqz", vowels_last))
     assert _kinds(text) == {FlawKind.NOISE}
+
+
+def test_flaws_are_counted_by_kind_with_their_words_and_pages() -> None:
+    sound, noise = "Pumps move water. " * 20, "(cid:3)(cid:7) (cid:9)(cid:11) (cid:2)(cid:5) " * 6
+    pages = tuple(ParsedPage(number, page) for number, page in enumerate((sound, noise, noise), 1))
+    text = join_pages(judged(ParsedDocument(pages)).pages)
+    counts = [(count.kind, count.word_count, count.page_count) for count in flaw_counts(text)]
+    assert counts == [(FlawKind.NOISE, 36, 2)]
+    assert unpacked_flaws(packed_flaws(text.flaws)) == text.flaws
+    assert text_hash(text) != text_hash(replace(text, flaws=()))

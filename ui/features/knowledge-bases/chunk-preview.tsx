@@ -69,7 +69,14 @@ function Chunks({ documentId, chunking }: { documentId: string; chunking: Chunki
   if (problem !== null) return <p className="text-text-2">{problem}</p>;
   if (error) return <Banner tone="failed">{error.message}</Banner>;
   if (!data) return <p className="text-text-2">Splitting the document…</p>;
-  if (data.total_count === 0) return <p className="text-text-2">The document has no text to split.</p>;
+  const leftOut = data.skipped_character_count;
+  if (data.total_count === 0) {
+    return (
+      <p className="text-text-2">
+        {leftOut > 0 ? "Your organization's settings leave out all of its text." : "The document has no text to split."}
+      </p>
+    );
+  }
   const more = data.total_count - data.chunks.length;
   return (
     <>
@@ -77,6 +84,7 @@ function Chunks({ documentId, chunking }: { documentId: string; chunking: Chunki
         {plural(data.total_count, "chunk")}
         {more > 0 && `, the first ${formatCount(data.chunks.length)} are shown`}
         {!data.is_complete && ` of the first ${formatCount(data.character_count)} characters`}
+        {leftOut > 0 && `; ${plural(leftOut, "character")} of flawed text left out`}
       </p>
       <ol className="flex flex-col" aria-label="Chunks">
         {data.chunks.map((chunk) => {

@@ -32,6 +32,7 @@ const STORED: Stored = {
     available_ocr_languages: ["deu", "eng"],
     rate_limits: NONE,
     vision: { model: null, describe_figures: false, read_pages: false },
+    skipped_flaws: [],
     server: { ocr_languages: ["eng"], rate_limits: { ...NONE, requests_per_minute: 60 } },
   },
 };
@@ -106,6 +107,14 @@ describe("the form of an organization's settings", () => {
       models: [{ model: "openai/some-model", requests_per_minute: null, tokens_per_minute: null }],
     };
     await waitFor(() => expect(bodies()).toEqual([{ ocr_languages: ["eng"], rate_limits: rateLimits }]));
+  });
+
+  it("sends the kinds of flawed text to leave out, in the order of the API", async () => {
+    const { bodies } = open();
+    await userEvent.click(screen.getByRole("checkbox", { name: /Machine text/ }));
+    await userEvent.click(screen.getByRole("checkbox", { name: /Unreadable text/ }));
+    await save();
+    await waitFor(() => expect(bodies()).toEqual([{ skipped_flaws: ["noise", "machine_text"] }]));
   });
 
   it("asks before documents are deleted sooner", async () => {

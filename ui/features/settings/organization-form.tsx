@@ -16,6 +16,7 @@ import { UnsavedBar } from "@/components/unsaved-bar";
 import { plural } from "@/lib/format";
 import { usePermissions } from "@/state/permissions";
 
+import { FlawFields } from "./flaw-fields";
 import { LanguageFields } from "./language-fields";
 import { LimitFields } from "./limit-fields";
 import { OrganizationQuotas } from "./organization-quotas";
@@ -99,6 +100,7 @@ export function OrganizationForm({ stored }: { stored: Stored }) {
             </SelectField>
             <LanguageFields control={control} available={settings.available_ocr_languages} servers={settings.server.ocr_languages} />
             <VisionFields control={control} />
+            <FlawFields control={control} />
             <section aria-labelledby="rate-limits" className="flex flex-col gap-3">
               <h2 id="rate-limits" className="text-lg font-semibold">
                 Rate limits

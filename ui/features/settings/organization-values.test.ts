@@ -19,6 +19,7 @@ const stored: Stored = {
     available_ocr_languages: ["eng"],
     rate_limits: none,
     vision: { model: null, describe_figures: false, read_pages: false },
+    skipped_flaws: [],
     server: { ocr_languages: ["eng"], rate_limits: none },
   },
 };

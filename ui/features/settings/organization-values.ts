@@ -8,6 +8,10 @@ import { formatCount } from "@/lib/format";
 
 const LONGEST_RETENTION_DAYS = 36_500;
 
+/** The kinds of flawed text that can be left out, in the order of the API. */
+export const SKIPPABLE_FLAWS = ["noise", "misdecoded", "machine_text", "visual_order"] as const;
+export type SkippableFlaw = (typeof SKIPPABLE_FLAWS)[number];
+
 export interface Stored {
   organization: Schemas["OrganizationResponse"];
   retention: Schemas["RetentionAnswer"];
@@ -44,6 +48,7 @@ export function schemaFor(server: Schemas["RateLimitsResponse"]) {
     /** null: the server's. */
     ocr_languages: z.nullable(z.array(z.string())),
     vision: z.object({ model: z.string(), describe_figures: z.boolean(), read_pages: z.boolean() }),
+    skipped_flaws: z.array(z.enum(SKIPPABLE_FLAWS)),
     rate_limits: z.object({
       requests_per_minute: perMinute(server.requests_per_minute),
       tokens_per_minute: perMinute(server.tokens_per_minute),
@@ -66,6 +71,7 @@ export function valuesOf({ organization, retention, settings }: Stored): Organiz
     cache_scope: organization.cache_scope === "organization" ? "organization" : "global",
     ocr_languages: settings.ocr_languages,
     vision: { ...settings.vision, model: settings.vision.model ?? "" },
+    skipped_flaws: SKIPPABLE_FLAWS.filter((kind) => settings.skipped_flaws.includes(kind)),
     rate_limits: {
       requests_per_minute: text(limits.requests_per_minute),
       tokens_per_minute: text(limits.tokens_per_minute),
@@ -110,6 +116,7 @@ export function changesOf(values: OrganizationValues, stored: Stored): Changes {
   const settings = {
     ...(!isSame(values.ocr_languages, before.ocr_languages) && { ocr_languages: values.ocr_languages }),
     ...(!isSame(visionOf(values), visionOf(before)) && { vision: visionOf(values) }),
+    ...(!isSame(values.skipped_flaws, before.skipped_flaws) && { skipped_flaws: values.skipped_flaws }),
     ...(!isSame(rateLimitsOf(values), rateLimitsOf(before)) && { rate_limits: rateLimitsOf(values) }),
   };
   return {

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from analytiq.ingestion.indexing.plan import projection_in
 from analytiq.ingestion.membership import document_changed, kb_changed, sync_request
 from analytiq.models.document import Document
+from analytiq.models.flaws import FlawKind
 from analytiq.models.index_entry import IndexEntry
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth, DriftKind
@@ -12,7 +13,6 @@ from analytiq.operations.reconcile.invariants.base import BATCH, Batch, Knowledg
 from analytiq.operations.reconcile.repairing import RepairWriter
 from analytiq.operations.reconcile.report import Drift
 from analytiq.operations.reconcile.requests import sync_of
-from analytiq.retrieval.backends.registry import filters_stored_chunks
 
 _NONE_READ: Mapping[str, Document] = {}
 
@@ -22,10 +22,12 @@ def judge_entries(
     text_hashes: Mapping[str, str],
     entries: Mapping[str, IndexEntry],
     documents: Mapping[str, Document] = _NONE_READ,
+    skipped: Collection[FlawKind] = (),
 ) -> list[Drift]:
     """Compare members with entries of the same documents, all by document id; pure.
 
-    `documents`: documents whose chunks store tags and metadata, or a context with the name, which must be up to date.
+    `documents`: documents whose chunks store tags and metadata, or a context with the name, or leave out flawed text,
+    which must be up to date. `skipped`: kinds of flawed text that the organization leaves out.
     """
     found: list[Drift] = []
     configuration_hash = knowledge_base.configuration_hash
@@ -36,7 +38,7 @@ def judge_entries(
         elif text_hash is None:
             kind = DriftKind.STALE
         elif (entry.text_hash, entry.configuration_hash) != (text_hash, configuration_hash) or _is_otherwise(
-            knowledge_base, documents.get(document_id), entry
+            knowledge_base, documents.get(document_id), entry, skipped
         ):
             kind = DriftKind.OUTDATED
         else:
@@ -45,9 +47,13 @@ def judge_entries(
     return found
 
 
-def _is_otherwise(knowledge_base: KnowledgeBase, document: Document | None, entry: IndexEntry) -> bool:
+def _is_otherwise(
+    knowledge_base: KnowledgeBase, document: Document | None, entry: IndexEntry, skipped: Collection[FlawKind]
+) -> bool:
     if document is None:
         return False
+    if entry.skipped_flaws != document.flaw_kinds_among(skipped):
+        return True
     if entry.context_hash != knowledge_base.context_hash_of(document.document_name, document.metadata):
         return True
     projection = projection_in(knowledge_base, document)
@@ -57,7 +63,7 @@ def _is_otherwise(knowledge_base: KnowledgeBase, document: Document | None, entr
 class IndexEntries(KnowledgeBaseInvariant):
     """Checks this invariant. Merges two sorted scans, members and entries, in ranges of document ids.
 
-    A full pass also reads the documents of knowledge bases whose chunks store their tags and metadata, or their name.
+    A full pass also reads the documents: their names, tags, metadata and flaws shape chunks too.
     """
 
     name = "index_entries"
@@ -66,6 +72,7 @@ class IndexEntries(KnowledgeBaseInvariant):
     async def find(self, knowledge_base: KnowledgeBase, depth: Depth, *, after: str) -> AsyncGenerator[Batch]:
         """See KnowledgeBaseInvariant."""
         organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
+        skipped = await self._skipped_flaws(organization_id)
         position: str | None = after
         while position is not None:
             members = await self.rows.document_survey.members_after(
@@ -79,19 +86,22 @@ class IndexEntries(KnowledgeBaseInvariant):
                 until = entries[-1].document_id
                 members = [member for member in members if member[0] <= until]
             by_document = {entry.document_id: entry for entry in entries}
-            documents = await self._documents_of(knowledge_base, by_document, depth)
-            candidates = judge_entries(knowledge_base, dict(members), by_document, documents)
+            documents = await self._documents_of(organization_id, by_document, depth)
+            candidates = judge_entries(knowledge_base, dict(members), by_document, documents, skipped)
             drift = await self._confirmed(knowledge_base, candidates, depth) if candidates else []
             yield Batch(drift, after=until or "", entries=len(entries))
             position = until
 
     async def _documents_of(
-        self, knowledge_base: KnowledgeBase, document_ids: Collection[str], depth: Depth
+        self, organization_id: str, document_ids: Collection[str], depth: Depth
     ) -> dict[str, Document]:
-        stores_fields = knowledge_base.context or filters_stored_chunks(knowledge_base.vector_store)
-        if depth is not Depth.FULL or not stores_fields:
+        if depth is not Depth.FULL:
             return {}
-        return await self.rows.document_survey.of_ids(knowledge_base.organization_id, document_ids)
+        return await self.rows.document_survey.of_ids(organization_id, document_ids)
+
+    async def _skipped_flaws(self, organization_id: str) -> tuple[FlawKind, ...]:
+        organization = await self.rows.organizations.get(organization_id)
+        return () if organization is None else organization.skipped_flaws
 
     async def _confirmed(self, read: KnowledgeBase, candidates: Sequence[Drift], depth: Depth) -> list[Drift]:
         """Return the candidates without a job that still hold; the order of the reads matters.
@@ -110,7 +120,9 @@ class IndexEntries(KnowledgeBaseInvariant):
             knowledge_base.organization_id, knowledge_base.tag_ids, left
         )
         entries = await self.rows.entries.of_documents(knowledge_base.organization_id, knowledge_base.id, left)
-        return judge_entries(knowledge_base, members, entries, await self._documents_of(knowledge_base, entries, depth))
+        documents = await self._documents_of(knowledge_base.organization_id, entries, depth)
+        skipped = await self._skipped_flaws(knowledge_base.organization_id)
+        return judge_entries(knowledge_base, members, entries, documents, skipped)
 
     async def _covered(self, knowledge_base: KnowledgeBase, candidates: Sequence[Drift]) -> Collection[str]:
         organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id

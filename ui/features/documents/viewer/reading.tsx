@@ -18,6 +18,8 @@ import { extractionState, lacksPassword } from "@/lib/document-state";
 import { useShortcuts } from "@/state/shortcuts";
 import { NARROW, useMedia } from "@/state/use-media";
 
+import { Warnings } from "./warnings";
+
 /** Loaded for a file that needs it: a form is a tenth of the page's code. */
 const FilePassword = dynamic(() => import("./file-password").then((module) => module.FilePassword), { ssr: false });
 const SplitView = dynamic(() => import("@/components/viewer/split-view"), { ssr: false });
@@ -149,11 +151,7 @@ export function Reading({
           </div>
         )}
       </div>
-      {document.warnings.length > 0 && (
-        <div className="border-b border-line px-4 py-2">
-          <Banner tone="warning">{document.warnings.join(" ")}</Banner>
-        </div>
-      )}
+      <Warnings document={document} />
       <div className="min-h-0 flex-1">
         {layout === "both" ? (
           <SplitView first={pagePane} second={textPane} label="Width of page and text" />
