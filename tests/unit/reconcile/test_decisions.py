@@ -91,6 +91,13 @@ def test_entry_that_is_marked_already_is_told_by_its_pair_alone() -> None:
     assert judge_vectors([marked], {"g": GENERATION}, [], {}) == []
 
 
+def test_entry_of_a_text_without_chunks_needs_no_vectors() -> None:
+    entry = ENTRY.model_copy(update={"chunk_count": 0})
+    generation = GENERATION.model_copy(update={"chunk_count": 0})
+    assert judge_vectors([entry], {"g": generation}, [], {}) == []
+    assert kinds(judge_vectors([entry], {"g": generation}, [], {"g": WHOLE})) == [DriftKind.HOLLOW]
+
+
 def test_current_generation_that_no_entry_names_is_unindexed() -> None:
     other = GENERATION.model_copy(update={"id": "other"})
     found = judge_vectors([ENTRY], {"g": GENERATION}, [GENERATION, other], {"g": WHOLE})
