@@ -92,6 +92,8 @@ class _Bound:
     has_failed: bool = False
     room_for_copy: int | None = None
     """The descriptor of a file in memory, for a decrypted copy."""
+    opens_package: bool = False
+    """True for a ZIP package with a password: OpenSSL derives keys by Argon2 with a thread for each lane."""
 
     def give_up(self, *readable: Path, allow_threads: bool = False) -> None:
         """Give up all rights except the channel, the outcome's file, and reading these paths."""
@@ -122,7 +124,8 @@ class _Bound:
                 " Use a version that starts them later, or none."
             )
         readable = readable_paths(parser=parser, extra=self.isolation.readable)
-        self.give_up(*paths, *readable, allow_threads=not parser.startswith(OWN_CODE))
+        allow_threads = self.opens_package or not parser.startswith(OWN_CODE)
+        self.give_up(*paths, *readable, allow_threads=allow_threads)
 
 
 def _do(task: Task, bound: _Bound) -> Outcome:
@@ -177,6 +180,7 @@ def _parsed(parser: Parser, path: Path, task: ParseTask, bound: _Bound) -> Parse
 def _opened(task: ParseTask | PlaceTask, bound: _Bound) -> Path:
     """Give up rights, then return the path of the file, or of its decrypted copy."""
     bound.room_for_copy = decryption.room_for_copy(task.path, task.options.password)
+    bound.opens_package = bound.room_for_copy is not None and decryption.is_package(task.path)
     bound.give_up_for(task.parser, *_files_of(task))
     return decryption.decrypted(task.path, task.options.password, bound.room_for_copy)
 

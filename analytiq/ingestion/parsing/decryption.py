@@ -38,6 +38,12 @@ def room_for_copy(path: Path, password: str | None) -> int | None:
     return os.memfd_create("decrypted") if may_be_encrypted else None
 
 
+def is_package(path: Path) -> bool:
+    """Return True if the file begins like a ZIP package."""
+    with path.open("rb") as file:
+        return file.read(len(_ZIP_SIGNATURE)) == _ZIP_SIGNATURE
+
+
 def decrypted(path: Path, password: str | None, room: int | None) -> Path:
     """Return the path of the decrypted file; that of the file itself if it is not encrypted, or no password is known.
 

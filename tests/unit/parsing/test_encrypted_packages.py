@@ -7,6 +7,7 @@ import struct
 import tempfile
 import zipfile
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,12 @@ from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 from analytiq.errors import EncryptedFileError, LimitExceededError, WrongPasswordError
 from analytiq.ingestion.parsing.base import ParseOptions
 from analytiq.ingestion.parsing.decryption import decrypted, room_for_copy
+from analytiq.ingestion.parsing.limits import ParseLimits
 from analytiq.ingestion.parsing.opendocument import OpenDocumentParser
 from analytiq.ingestion.parsing.parts import PartCollector
 from analytiq.ingestion.parsing.ppt import PptParser
 from analytiq.ingestion.parsing.ppt_decryption import _cipher, _decrypt_objects, _Session
+from analytiq.ingestion.parsing.sandbox import parse_in_child
 from analytiq.ingestion.parsing.zip_archive import ZipArchiveParser
 
 DATA = Path(__file__).parents[2] / "data" / "encrypted"
@@ -143,6 +146,17 @@ def test_document_encrypted_as_a_whole_is_opened(tmp_path: Path) -> None:
     assert text_of(opened(path, RIGHT)).startswith("# Harbour fees")
     with pytest.raises(WrongPasswordError):
         opened(path, WRONG)
+
+
+async def test_document_encrypted_as_a_whole_is_opened_in_the_sandbox(tmp_path: Path) -> None:
+    """Argon2 takes threads, which other documents may not start there."""
+    document = await parse_in_child(
+        whole_package(tmp_path / "whole.odt"),
+        content_type="application/vnd.oasis.opendocument.text",
+        options=replace(OPTIONS, password=RIGHT),
+        limits=ParseLimits(),
+    )
+    assert document.pages[0].text.startswith("# Harbour fees")
 
 
 @pytest.mark.parametrize("kibibytes", [0, 4 * 1024 * 1024])
