@@ -106,13 +106,17 @@ class Ingestion:
         deleted = self._delete(comparison.vanished)
         kept = list(dict.fromkeys(outcome.document_id for outcome in self.outcomes if outcome.document_id))
         settled = self._wait(kept) if self.wishes.waits and kept else []
+        parts = self._wait_for_parts(settled)
         unfound = [document for document in settled if document.failures]
         for document in unfound:
             output.print(f"[red]failed[/]  {escape(document.document_name)}: {escape('; '.join(document.failures))}")
         for document in settled:
             for warning in document.warnings:
                 output.print(f"[yellow]note[/]  {escape(document.document_name)}: {escape(warning)}")
-        output.print(escape(self._summary(settled, found, comparison, deleted)))
+        for part in parts:
+            for reason in (*part.failures, *part.warnings):
+                output.print(f"[yellow]note[/]  {escape(part.document_name)}: {escape(reason)}")
+        output.print(escape(self._summary(settled, found, comparison, deleted) + self._of_parts(parts)))
         return not unfound and not refused and all(outcome.document_id for outcome in self.outcomes)
 
     def stop(self) -> str:
@@ -232,6 +236,27 @@ class Ingestion:
                 on_settled=lambda _: progress.advance(),
                 on_round=progress.tell,
             )
+
+    def _wait_for_parts(self, settled: Sequence[DocumentDetail]) -> list[DocumentDetail]:
+        """Wait for the documents found in others, at any depth: files of archives, attachments of e-mails."""
+        parts: list[DocumentDetail] = []
+        containers = [document for document in settled if document.part_count]
+        while containers:
+            ids = [
+                part.document_id
+                for container in containers
+                for part in self.client.documents(parent_id=container.document_id)
+            ]
+            found = self._wait(ids) if ids else []
+            parts += found
+            containers = [part for part in found if part.part_count]
+        return parts
+
+    def _of_parts(self, parts: Sequence[DocumentDetail]) -> str:
+        if not parts:
+            return ""
+        noun = "part was" if len(parts) == 1 else "parts were"
+        return f" {len(parts):,} {noun} found in them as documents of their own: {self._found(parts)}."
 
     def _summary(self, settled: Sequence[DocumentDetail], found: Found, comparison: Comparison, deleted: int) -> str:
         counts = Counter(outcome.outcome for outcome in self.outcomes)

@@ -211,11 +211,13 @@ class DocumentCalls(Connection):
         states: Sequence[str] = (),
         file_types: Sequence[str] = (),
         metadata_filter: MetadataFilter | None = None,
+        parent_id: str | None = None,
         skip: int = 0,
         limit: int = 10,
     ) -> Page[Document]:
         """Return a page of `documents` with the total count."""
         query = _document_query(name_search, tag_ids, states, file_types, metadata_filter)
+        query = {**query, "parent_id": parent_id}
         return self._page("/documents", "documents", Document, query, skip=skip, limit=limit)
 
     def document(self, document_id: str) -> DocumentDetail:

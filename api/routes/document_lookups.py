@@ -4,6 +4,7 @@ from fastapi import APIRouter
 
 from analytiq.errors import InvalidInputError
 from analytiq.ingestion.documents.naming import validated_folder, validated_path
+from analytiq.models.document import DocumentState
 from api.api_route import ApiRoute
 from api.context import CurrentOrganization, ServicesOf
 from api.schemas.document_lookups import DocumentLookup, DocumentProgressQuery, DocumentsAtPaths, DocumentsProgress
@@ -41,4 +42,9 @@ async def get_document_progress(
 ) -> DocumentsProgress:
     """Return the progress of up to 1,000 documents. Unknown document ids are ignored."""
     standing = await services.ingestion.lookups.progress(organization.id, list(dict.fromkeys(body.document_ids)))
-    return DocumentsProgress(documents=[DocumentDetail.from_model(item.document, item) for item in standing])
+    extracted = [item.document.id for item in standing if item.document.state is DocumentState.EXTRACTED]
+    counts = await services.ingestion.documents.part_counts(organization.id, extracted)
+    documents = [
+        DocumentDetail.from_model(item.document, item, part_count=counts.get(item.document.id, 0)) for item in standing
+    ]
+    return DocumentsProgress(documents=documents)

@@ -16,6 +16,7 @@ import pytest
 from analytiq.client import Client, ProblemError, UnreachableError
 from analytiq.models.upload import DuplicatePolicy
 from tests.e2e.running_platform import Running, run_command
+from tests.integration.zip_files import zip_of
 
 
 @pytest.fixture
@@ -55,6 +56,19 @@ def test_ingested_directory_can_be_searched(running: Running, files: Path, name:
         *(running, "search", "When does the ferry leave?", "--kb", name, "--document", f"{name}-bridge.txt", "--json")
     )
     assert {hit["source"] for hit in json.loads(narrowed.stdout)["results"]} == {f"files-{name}/{name}-bridge.txt"}
+
+
+def test_parts_of_an_archive_are_waited_for_listed_and_shown(running: Running, tmp_path: Path, name: str) -> None:
+    inner = zip_of({"deep.txt": f"{name} Whales sing in the deep."})
+    (tmp_path / f"{name}.zip").write_bytes(zip_of({"inner.zip": inner, "birds.txt": f"{name} Birds migrate."}))
+    ingested = command(running, "ingest", str(tmp_path / f"{name}.zip"), "--tag", name, "--kb", name)
+    counted = f"3 parts were found in them as documents of their own: 3 can be found in the knowledge base '{name}'."
+    assert counted in ingested.stdout
+    listed = command(running, "documents", "list", "--parent", f"{name}.zip").stdout.splitlines()[1:]
+    assert sorted(line.split()[-1] for line in listed) == [f"{name}.zip/birds.txt", f"{name}.zip/inner.zip"]
+    shown = command(running, "documents", "show", f"{name}.zip/inner.zip/deep.txt").stdout
+    assert re.search(rf"found in +{name}\.zip/inner\.zip \([0-9a-f]{{24}}\), path deep\.txt", shown)
+    assert re.search(r"parts +2\n", command(running, "documents", "show", f"{name}.zip").stdout)
 
 
 def test_second_ingest_sends_nothing_and_adds_the_tag_that_is_missing(running: Running, files: Path, name: str) -> None:
