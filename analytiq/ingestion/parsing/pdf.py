@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -28,6 +28,7 @@ from analytiq.ingestion.parsing.pdf_characters import join_hyphenated, mend_liga
 from analytiq.ingestion.parsing.pdf_layout.document import DocumentLayout, LaidOutDocument
 from analytiq.ingestion.parsing.pdf_layout.fields import has_fields
 from analytiq.ingestion.parsing.pdf_layout.figures import FigureFinder
+from analytiq.ingestion.parsing.pdf_layout.layers import Layers
 from analytiq.ingestion.parsing.pdf_layout.lost_lines import with_lost_lines
 from analytiq.ingestion.parsing.pdf_layout.outline import outline_of
 from analytiq.ingestion.parsing.pdf_layout.pages import read_page
@@ -76,12 +77,13 @@ class PdfParser:
             layout = DocumentLayout(outline_of(document))
             pictures = figures_wanted()
             figures = None if pictures is None else FigureFinder(pictures)
+            reading = _Reading(document, reader, layout, figures, Layers(path))
             pages: dict[int, ParsedPage] = {}
             raw: dict[int, str] = {}
             unreadable: list[int] = []
             for page_number in range(1, total + 1):
                 try:
-                    page = _read_page(document, page_number, reader, layout, figures)
+                    page = _read_page(reading, page_number)
                     if isinstance(page, ParsedPage):
                         pages[page_number] = page
                     else:
@@ -137,7 +139,7 @@ def _hidden_warnings(hidden: Mapping[int, Sequence[str]]) -> tuple[str, ...]:
     if not hidden:
         return ()
     count, pages = sum(map(len, hidden.values())), _listed(sorted(hidden))
-    kinds = "white on white, transparent, too small, clipped, or off the page"
+    kinds = "white on white, transparent, too small, clipped, in a layer that is off, or off the page"
     return (f"{count} hidden word(s) ({kinds}) were left out on page(s) {pages}.",)
 
 
@@ -231,29 +233,35 @@ def _mended(path: Path) -> pdfium.PdfDocument:
         raise CorruptFileError(f"The PDF is damaged beyond repair ({error}): upload an undamaged copy.") from error
 
 
-def _read_page(
-    document: pdfium.PdfDocument,
-    page_number: int,
-    reader: PageImageReader,
-    layout: DocumentLayout,
-    figures: FigureFinder | None,
-) -> ParsedPage | str:
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What the pages of a document are read with."""
+
+    document: pdfium.PdfDocument
+    reader: PageImageReader
+    layout: DocumentLayout
+    figures: FigureFinder | None
+    layers: Layers
+
+
+def _read_page(reading: _Reading, page_number: int) -> ParsedPage | str:
     """Read a page: give it to the layout and return its characters, unless it is a scan or cannot be laid out."""
-    with closing(document[page_number - 1]) as page, closing(page.get_textpage()) as text_page:
+    with closing(reading.document[page_number - 1]) as page, closing(page.get_textpage()) as text_page:
         raw = text_page.get_text_range()
         if mostly_unmapped(text_page, raw):
-            return _read_scan(page, page_number, reader)
+            return _read_scan(page, page_number, reading.reader)
         is_nearly_empty = len(_BLANKS.sub("", join_hyphenated(raw))) < FEW_CHARACTERS
         if is_nearly_empty and not has_fields(page) and _has_image(page):
-            return _with_stamp(_read_scan(page, page_number, reader), _plain_text(text_page, raw))
-        raw_page = read_page(page, text_page, page_number)
+            return _with_stamp(_read_scan(page, page_number, reading.reader), _plain_text(text_page, raw))
+        raw_page = read_page(page, text_page, page_number, reading.layers)
         if raw_page is None:
             return _plain_page(page_number, _plain_text(text_page, raw))
-        layout.add(raw_page)
-        if figures is not None:
-            figures.look_at(page, page_number)
+        reading.layout.add(raw_page)
+        if reading.figures is not None:
+            reading.figures.look_at(page, page_number)
         values = [word.text for word in raw_page.fields]
-        return "\n".join([raw, *values, *(text for text, _ in raw_page.comments)])
+        comments = (text for text, _ in raw_page.comments)
+        return "\n".join([mend_ligatures(text_page, raw), *values, *comments])
 
 
 def _plain_text(text_page: pdfium.PdfTextPage, raw: str) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
-_LAM = "\u0644"
-_ALEFS = "\u0627\u0622\u0623\u0625\u0671"
+LAM = "\u0644"
+ALEFS = "\u0627\u0622\u0623\u0625\u0671"
 """Alef bare, with madda, with hamza above and below, and wasla: the letters that form one glyph with a lam."""
 
 _LINE_HYPHENS = str.maketrans("", "", "\x02\ufffe")
@@ -32,7 +32,7 @@ def mend_ligatures(text_page: pdfium.PdfTextPage, text: str) -> str:
     comes out as alef, lam. The same two letters are also the Arabic article, from two glyphs, so the letters
     cannot tell; their boxes can: the letters of one glyph share its box.
     """
-    if _LAM not in text:
+    if LAM not in text:
         return text
     letters = list(text)
     for position, index in _alef_lam_pairs(text_page, text):
@@ -47,7 +47,7 @@ def _alef_lam_pairs(text_page: pdfium.PdfTextPage, text: str) -> Iterator[tuple[
     for position, letter in enumerate(text[:-1]):
         if letter > "\uffff":
             wide_before += 1
-        elif letter in _ALEFS and text[position + 1] == _LAM:
+        elif letter in ALEFS and text[position + 1] == LAM:
             index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(text_page, position + wide_before)
             if index >= 0 and index + 1 < text_page.count_chars():
                 yield position, index

@@ -22,6 +22,7 @@ from analytiq.ingestion.parsing.page_images import PageImageReader
 from analytiq.ingestion.parsing.pdf import opened, rendered
 from analytiq.ingestion.parsing.pdf_layout.document import DocumentLayout
 from analytiq.ingestion.parsing.pdf_layout.frames import clipped
+from analytiq.ingestion.parsing.pdf_layout.layers import Layers
 from analytiq.ingestion.parsing.pdf_layout.pages import RawPage, read_page
 from analytiq.models.boxes import Box, PageWords, PlacedText
 
@@ -62,7 +63,7 @@ def _of_pdf(path: Path, page_number: int, reader: PageImageReader, *, is_image: 
             if is_image:
                 return PageWords(page_number, reader.place(rendered(page)))
             with closing(page.get_textpage()) as text_page:
-                raw_page = read_page(page, text_page, page_number)
+                raw_page = read_page(page, text_page, page_number, Layers(path))
                 if raw_page is None:
                     return PageWords(page_number, tuple(_letters(page, text_page)))
                 return PageWords(page_number, tuple(_words(raw_page)))

@@ -138,7 +138,9 @@ def test_hidden_words_are_left_out_and_counted(tmp_path: Path) -> None:
     )
     assert document.pages[0].text == "Seen text of a page"
     (warning,) = document.warnings
-    assert warning.startswith("4 hidden word(s) (white on white, transparent, too small, clipped, or off the page)")
+    assert warning.startswith(
+        "4 hidden word(s) (white on white, transparent, too small, clipped, in a layer that is off, or off the page)"
+    )
     assert warning.endswith("page(s) 1.")
 
 

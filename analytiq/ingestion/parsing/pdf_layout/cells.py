@@ -19,6 +19,7 @@ from analytiq.ingestion.parsing.pdf_layout.model import (
     bounds_of_rows,
     size_of,
 )
+from analytiq.ingestion.parsing.pdf_layout.shapes import steps_of
 from analytiq.ingestion.parsing.pdf_layout.union import Groups
 
 Placed = list[tuple[int, Chunk]]
@@ -27,6 +28,8 @@ Placed = list[tuple[int, Chunk]]
 TIGHT = 1.12
 """Largest pitch of lines in one cell, in the smallest pitch."""
 LOOSE = 1.18
+LOOSEST_CELL = 1.35
+"""Largest pitch of lines in one cell, in heights of letters."""
 PLACED_ROWS = 4
 """Rows that may be a header, whose cells keep their places."""
 MOST_LINES = 8
@@ -40,7 +43,7 @@ def table_of(rows: Sequence[Row], gutters: Sequence[Interval], edges: Sequence[E
     grid = [[(_column_of(chunk, row, cuts), chunk) for chunk in row] for row in rows]
     bounds = bounds_of_rows(rows)
     width = len(gutters) + 1
-    groups = _by_edges(grid, bounds, edges) or _by_gaps(grid, width) or _by_first_column(grid, width)
+    groups = _by_edges(grid, bounds, edges) or _by_steps(rows) or _by_gaps(grid, width) or _by_first_column(grid, width)
     table = GridTable([], [round(left) for left, _ in gutters], [], gutters=tuple(gutters))
     for group in groups:
         _add_row(table, [placed for index in group for placed in grid[index]], width)
@@ -113,7 +116,30 @@ def _by_edges(grid: Sequence[Placed], bounds: Bounds, edges: Sequence[Edge]) -> 
         groups[bisect_left(heights, word.base + 0.25 * word.size)].append(index)
     if len(groups) < max(3, 0.4 * len(grid)) or max(map(len, groups.values())) > MOST_LINES:
         return []
-    return [groups[key] for key in sorted(groups, reverse=True)]
+    out = [groups[key] for key in sorted(groups, reverse=True)]
+    # No rule ends the rows above the first rule and below the last one: a header may stand with the first row.
+    first = _parted_by_pitch(grid, out[0]) if len(heights) in groups else [out[0]]
+    last = _parted_by_pitch(grid, out[-1]) if 0 in groups and len(out) > 1 else out[-1:]
+    return [*first, *out[1:-1], *last]
+
+
+def _parted_by_pitch(grid: Sequence[Placed], group: Sequence[int]) -> list[list[int]]:
+    """Part lines that stand too far apart for one cell, or are a bold header above others."""
+    out = [[group[0]]]
+    for above, below in itertools.pairwise(group):
+        first, second = grid[above][0][1].words[0], grid[below][0][1].words[0]
+        is_header = first.bold and not second.bold and len(grid[above]) > 1 and len(grid[below]) > 1
+        if first.base - second.base > LOOSEST_CELL * second.size or is_header:
+            out.append([below])
+        else:
+            out[-1].append(below)
+    return out
+
+
+def _by_steps(rows: Sequence[Row]) -> list[list[int]]:
+    """Group lines between blanks across all columns."""
+    starts = steps_of(rows)
+    return [list(range(*ends)) for ends in itertools.pairwise([*starts, len(rows)])] if starts else []
 
 
 def _by_gaps(grid: Sequence[Placed], width: int) -> list[list[int]]:

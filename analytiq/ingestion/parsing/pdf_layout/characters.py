@@ -16,15 +16,21 @@ from typing import Any, cast
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
+from analytiq.ingestion.parsing.pdf_characters import ALEFS, LAM
 from analytiq.ingestion.parsing.pdf_layout.colors import is_painted_white, is_unpainted
-from analytiq.ingestion.parsing.pdf_layout.model import Bounds, Word, turned, turned_bounds
+from analytiq.ingestion.parsing.pdf_layout.layers import Layers
+from analytiq.ingestion.parsing.pdf_layout.model import Bounds, Word, mirrored_word
+from analytiq.ingestion.parsing.pdf_layout.right_to_left import LEAST_SHARE, is_right_to_left, share_of
+from analytiq.ingestion.parsing.pdf_layout.turning import Turning, turned, turned_bounds
 
 MAX_CHARACTERS = 50_000
 """Most characters of a page that is laid out."""
 WORD_BLANK = 0.3
 """Least blank between words, in heights of letters."""
-LEAST_SHARE_UPRIGHT = 0.8
-"""Least share of characters in the page's commonest direction."""
+ASKEW = 4
+"""The quarter of text that is not at a right angle to the page, such as a watermark."""
+MOST_ASKEW = 0.15
+"""Largest angle, in radians, that counts as straight: a scan may be skewed."""
 LEAST_SHARE_DOWN = 0.3
 MOST_UNPAINTED = 0.5
 """Largest share of a page's words that count as hidden because they are not painted."""
@@ -32,6 +38,8 @@ _Sides = tuple[float, float, float, float]
 """Left, lower, right and upper side."""
 _FIRST_WIDE = "\u2e80"
 """The first of the Chinese, Japanese and Korean characters."""
+_LAST_LEFT_TO_RIGHT = "\u0590"
+"""No right-to-left letter comes before."""
 _LINE_HYPHENS = (0x02, 0xFFFE)
 """pdfium's marks for a hyphen at a line's end."""
 _BOLD_FONT = re.compile(r"bold|black|heavy|semibold|demi|medi$|CMBX|SFBX|CMB\d|[-,]B$", re.IGNORECASE)
@@ -44,42 +52,56 @@ class PageCharacters:
     """The words of a page.
 
     Attributes:
-        turn: quarter turns that make the commonest direction of text upright.
+        turning: makes the commonest direction of text upright, and is mirrored if most letters run from the right.
         words: in the file's order, in upright coordinates.
-        aside: words in other directions, in the file's order, in the page's own coordinates.
+        aside: words in other directions by quarter turns, in the file's order, each upright by its own turns; those of
+            `ASKEW` in the page's own coordinates.
         white: for each word, True if its letters are white, transparent, not painted or clipped away.
+        off: for each word, True if it is in a layer that is off.
+        has_right_to_left: True if the page has a considerable share of right-to-left letters.
     """
 
-    turn: int
+    turning: Turning = field(default_factory=Turning)
     words: list[Word] = field(default_factory=list[Word])
-    aside: list[Word] = field(default_factory=list[Word])
+    aside: dict[int, list[Word]] = field(default_factory=dict[int, list[Word]])
     white: list[bool] = field(default_factory=list[bool])
+    off: list[bool] = field(default_factory=list[bool])
+    has_right_to_left: bool = False
 
 
-def read_characters(text_page: pdfium.PdfTextPage) -> PageCharacters | None:
-    """Return the words of a page; None if it is not to be laid out.
+def read_characters(text_page: pdfium.PdfTextPage, layers: Layers | None = None) -> PageCharacters | None:
+    """Return the words of a page; None for too many characters, or vertical writing.
 
-    Such pages have too many characters, several directions, vertical writing, or writing from right to left.
+    Args:
+        text_page: of pdfium.
+        layers: the document's layers that may be off.
     """
     if text_page.count_chars() > MAX_CHARACTERS:
         return None
-    placed = _WordReader(text_page).read()
+    placed = _WordReader(text_page, layers).read()
     quarters: Counter[int] = Counter()
     for word in placed:
-        quarters[word.quarter] += len(word.word.text)
-    if not quarters:
-        return PageCharacters(0)
-    turn, most = quarters.most_common(1)[0]
-    if most < LEAST_SHARE_UPRIGHT * quarters.total() or _is_written_otherwise([word.word for word in placed]):
-        return None
+        if word.quarter != ASKEW:
+            quarters[word.quarter] += len(word.word.text)
+    turn = quarters.most_common(1)[0][0] if quarters else 0
     upright = [word for word in placed if word.quarter == turn]
+    if _is_written_downwards([word.word for word in upright]):
+        return None
     for word in placed:
         word.word.text = _normalized(word.word.text)
+    words = [word.word for word in upright]
+    share, is_mirrored = share_of(words)
+    aside: dict[int, list[Word]] = {}
+    for word in placed:
+        if word.quarter != turn:
+            aside.setdefault(word.quarter, []).append(word.word)
     return PageCharacters(
-        turn,
-        [word.word for word in upright],
-        [word.word for word in placed if word.quarter != turn],
+        Turning(turn, is_mirrored=is_mirrored),
+        [mirrored_word(word) for word in words] if is_mirrored else words,
+        aside,
         _unseen(upright),
+        [word.is_off for word in upright],
+        share > LEAST_SHARE,
     )
 
 
@@ -90,17 +112,8 @@ def _unseen(words: Sequence["_PlacedWord"]) -> list[bool]:
     return [word.white or (word.unpainted and not is_scan) for word in words]
 
 
-def _is_written_otherwise(words: Sequence[Word]) -> bool:
-    """Return True for text from right to left, or from top to bottom."""
-    letters = sum(len(word.text) for word in words)
-    right_to_left = sum(
-        unicodedata.bidirectional(letter) in {"R", "AL"}
-        for word in words
-        if not word.text.isascii()
-        for letter in word.text
-    )
-    if right_to_left > 0.05 * letters:
-        return True
+def _is_written_downwards(words: Sequence[Word]) -> bool:
+    """Return True for Chinese and Japanese text from top to bottom."""
     down = sum(
         one.text > _FIRST_WIDE
         and other.text > _FIRST_WIDE
@@ -115,21 +128,41 @@ def _is_written_otherwise(words: Sequence[Word]) -> bool:
 
 @dataclass(slots=True)
 class _PlacedWord:
-    """A word, turned upright by its own quarter turns."""
+    """A word, turned upright by its own quarter turns.
+
+    Attributes:
+        last: the sides of its last character.
+        is_off: True if it is in a layer that is off.
+    """
 
     word: Word
     quarter: int
     white: bool
     unpainted: bool
+    is_off: bool
+    last: _Sides
+
+
+@dataclass(frozen=True, slots=True)
+class _Looks:
+    """What the characters of a text object have in common."""
+
+    font: str
+    is_bold: bool
+    mark: int
+    is_white: bool
+    is_unpainted: bool
+    is_off: bool
 
 
 class _WordReader:
     """Joins characters to words; direction, base line and font are asked for once a word."""
 
-    def __init__(self, text_page: pdfium.PdfTextPage) -> None:
+    def __init__(self, text_page: pdfium.PdfTextPage, layers: Layers | None) -> None:
+        self._layers = layers
         self._raw = cast("Any", text_page.raw)
         self._count = text_page.count_chars()
-        self._fonts: dict[int, tuple[str, bool, int, bool, bool]] = {}
+        self._fonts: dict[int, _Looks] = {}
         self._bold: dict[str, bool] = {}
         self._words: list[_PlacedWord] = []
         self._x, self._y = ctypes.c_double(), ctypes.c_double()
@@ -166,18 +199,24 @@ class _WordReader:
 
     def _begin(self, index: int, text: str, bounds: _Sides) -> _PlacedWord:
         angle = pdfium_c.FPDFText_GetCharAngle(self._raw, index)
-        quarter = round(angle / (math.pi / 2)) % 4 if angle else 0
+        quarter = _quarter_of(angle) if angle else 0
         pdfium_c.FPDFText_GetCharOrigin(self._raw, index, *self._origin)
-        x0, y0, x1, y1 = _upright(quarter, bounds)
+        sides = _upright(quarter, bounds)
+        x0, y0, x1, y1 = sides
         base = turned(quarter, self._x.value, self._y.value)[1] if quarter else self._y.value
-        font, bold, mark, white, unpainted = self._looks_of(index)
+        looks = self._looks_of(index)
         word = _PlacedWord(
-            Word(text, x0, y0, x1, y1, round(y1 - y0, 1), base, bold, font, mark), quarter, white, unpainted
+            Word(text, x0, y0, x1, y1, round(y1 - y0, 1), base, looks.is_bold, looks.font, looks.mark),
+            quarter,
+            looks.is_white,
+            looks.is_unpainted,
+            looks.is_off,
+            sides,
         )
         self._words.append(word)
         return word
 
-    def _looks_of(self, index: int) -> tuple[str, bool, int, bool, bool]:
+    def _looks_of(self, index: int) -> _Looks:
         text_object = pdfium_c.FPDFText_GetTextObject(self._raw, index)
         key = ctypes.addressof(text_object.contents) if text_object else 0
         if key not in self._fonts:
@@ -194,7 +233,8 @@ class _WordReader:
             mark = pdfium_c.FPDFPageObj_GetMarkedContentID(text_object) if text_object else -1
             is_white = bool(text_object) and is_painted_white(text_object)
             is_hidden = bool(text_object) and is_unpainted(text_object)
-            self._fonts[key] = (font, is_bold, int(mark), is_white, is_hidden)
+            is_off = bool(text_object) and self._layers is not None and self._layers.hides(text_object)
+            self._fonts[key] = _Looks(font, is_bold, int(mark), is_white, is_hidden, is_off)
         return self._fonts[key]
 
 
@@ -204,8 +244,14 @@ def _letter_of(code: int) -> str:
     return "" if text.isspace() else text
 
 
+def _quarter_of(angle: float) -> int:
+    quarters = angle / (math.pi / 2)
+    nearest = round(quarters)
+    return nearest % 4 if abs(quarters - nearest) * (math.pi / 2) <= MOST_ASKEW else ASKEW
+
+
 def _upright(quarter: int, bounds: _Sides) -> _Sides:
-    if not quarter:
+    if not quarter or quarter == ASKEW:
         return bounds
     area = turned_bounds(quarter, Bounds(*bounds))
     return area.x0, area.y0, area.x1, area.y1
@@ -213,19 +259,61 @@ def _upright(quarter: int, bounds: _Sides) -> _Sides:
 
 def _extend(placed: _PlacedWord, text: str, bounds: _Sides) -> bool:
     """Add a character to a word; return False if it begins another."""
-    x0, y0, x1, y1 = _upright(placed.quarter, bounds) if placed.quarter else bounds
+    sides = _upright(placed.quarter, bounds) if placed.quarter else bounds
+    x0, y0, x1, y1 = sides
     word, size = placed.word, y1 - y0
-    is_apart = x0 - word.x1 > WORD_BLANK * size or x0 < word.x0 - 0.5 * size
-    if is_apart or not -0.3 * size <= y0 - word.y0 <= 0.3 * size:
-        return False
+    if placed.quarter != ASKEW:
+        is_before = x0 < word.x0 - 0.3 * size or x1 < word.x0 + 0.05 * size
+        is_apart = is_before or x0 - word.x1 > WORD_BLANK * size
+        if not -0.3 * size <= y0 - word.y0 <= 0.3 * size:
+            return False
+        if text > _LAST_LEFT_TO_RIGHT and is_right_to_left(text):
+            return _extend_right_to_left(placed, text, sides)
+        if is_apart and not _is_sign_at_left(word, text, x1, size):
+            return False
     word.text += text
+    _enlarge(placed, sides)
+    return True
+
+
+def _is_sign_at_left(word: Word, text: str, x1: float, size: float) -> bool:
+    """Return True for a sign behind a right-to-left word."""
+    return not text.isalnum() and abs(x1 - word.x0) < WORD_BLANK * size and is_right_to_left(word.text)
+
+
+def _extend_right_to_left(placed: _PlacedWord, text: str, sides: _Sides) -> bool:
+    """Add a right-to-left letter at the left end of a word, or at its right end before its other letters."""
+    word, size = placed.word, sides[3] - sides[1]
+    blank = WORD_BLANK * size
+    if not is_right_to_left(word.text) and word.text.isalnum():
+        return False
+    is_same_glyph = sides == placed.last
+    is_over = word.x0 - blank <= sides[0] and sides[2] <= word.x1 + 0.1 * size
+    if is_same_glyph and text == LAM and word.text[-1] in ALEFS:
+        # One glyph stands for both; pdfium reverses its letters.
+        word.text = word.text[:-1] + text + word.text[-1]
+    elif is_same_glyph or is_over or (sides[0] < word.x0 and sides[2] > word.x0 - blank):
+        word.text += text
+    elif sides[0] < word.x1 + blank:
+        word.text = text + word.text
+    else:
+        return False
+    _enlarge(placed, sides)
+    return True
+
+
+def _enlarge(placed: _PlacedWord, sides: _Sides) -> None:
+    x0, y0, x1, y1 = sides
+    word = placed.word
+    placed.last = sides
     if x1 > word.x1:
         word.x1 = x1
     if x0 < word.x0:
         word.x0 = x0
     if y1 > word.y1:
         word.y1 = y1
-    return True
+    if placed.quarter == ASKEW and y0 < word.y0:
+        word.y0 = y0
 
 
 def _normalized(text: str) -> str:

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from analytiq.ingestion.parsing.pdf_layout.gutters import BAND_BREAK, Band
 from analytiq.ingestion.parsing.pdf_layout.model import Chunk, Interval, Row, bottom_of, size_of, top_of, words_of
-from analytiq.ingestion.parsing.pdf_layout.shapes import is_running, split_columns
+from analytiq.ingestion.parsing.pdf_layout.shapes import is_in_steps, is_running, split_columns
 
 LEAST_ROWS = 8
 """Least rows of columns that are found so."""
@@ -107,7 +107,7 @@ def _is_far(above: Row, below: Row) -> bool:
 
 
 def _are_columns(rows: list[Row], gutter: Interval) -> bool:
-    if len(rows) < LEAST_ROWS:
+    if len(rows) < LEAST_ROWS or is_in_steps(rows):
         return False
     columns = split_columns([_split(row, gutter) for row in rows], [gutter])
     fewest, most = sorted(map(len, columns))

@@ -10,13 +10,13 @@ from analytiq.ingestion.parsing.pdf_layout.headings import Outline, mark_heading
 from analytiq.ingestion.parsing.pdf_layout.model import (
     ASIDE,
     COMMENT,
+    Bounds,
     GridTable,
     Piece,
     Row,
     Style,
-    Word,
     bounds_of_rows,
-    bounds_of_words,
+    placed,
     text_of,
     words_of,
 )
@@ -30,6 +30,8 @@ GROUP = 40
 """Pages that are laid out together: their words are in memory at once, about 1 MB a dense page."""
 RUNNING_WORDS = 4
 """Least words of a chunk of running text."""
+LONGEST_TITLE = 12
+"""Most words of the title of a group of rows, below which the header of the table still stands."""
 ENOUGH_LETTERS = 150
 _BESIDE_TABLES = {BlockKind.FURNITURE, BlockKind.CAPTION, BlockKind.FOOTNOTE}
 
@@ -112,12 +114,14 @@ class DocumentLayout:
         pieces = pieces_of(items, body, page.tags)
         area = page.frame.upright
         mark_footnotes(pieces, body, area)
+        for part in page.parts:
+            pieces += _pieces_of_part(part, page, body)
         self._settle_tables(page.page_number, pieces)
         middle = (area.y0 + area.y1) / 2
         running = [page.rows[index] for index in sorted(furniture)]
         heads = [_furniture_piece(row) for row in running if row[0].y0 > middle]
         feet = [_furniture_piece(row) for row in running if row[0].y0 <= middle]
-        return [*heads, *pieces, *_aside_pieces(page.aside), *_comment_pieces(page, body), *feet]
+        return [*heads, *pieces, *_stamp_pieces(page, body), *_comment_pieces(page, body), *feet]
 
     def _adopt(self, page_number: int, items: list[Item]) -> list[Item]:
         """Turn rows at the top of a page that go on with the table of the page before into a table."""
@@ -137,16 +141,22 @@ class DocumentLayout:
     def _settle_tables(self, page_number: int, pieces: Sequence[Piece]) -> None:
         before = self._open_table[1] if self._open_table and self._open_table[0] == page_number - 1 else None
         last: GridTable | None = None
+        is_parted = False
         for piece in pieces:
             if piece.table is not None:
-                settle_header(piece.table, before)
-                last = piece.table
-                before = None if not _is_adopted(piece.table) else piece.table
+                settle_header(piece.table, before, is_parted=is_parted)
+                before = last = piece.table
+                is_parted = not _is_adopted(piece.table)
+            elif piece.lines == 1 and before is not None and len(piece.text.split()) <= LONGEST_TITLE:
+                is_parted = True
             elif piece.kind not in _BESIDE_TABLES:
                 before = last = None
         self._open_table = (page_number, last) if last is not None else None
 
     def _count_sizes(self, page: RawPage) -> None:
+        for ruled in page.tables:
+            for word in ruled.table.words:
+                self._all[half_points(word.size), word.bold] += len(word.text)
         for row in page.rows:
             for chunk in row:
                 for word in chunk.words:
@@ -194,11 +204,22 @@ def _furniture_piece(row: Row) -> Piece:
     return Piece(BlockKind.FURNITURE, text_of(row), bounds_of_rows([row]), words, style_of(words))
 
 
-def _aside_pieces(words: Sequence[Word]) -> Iterator[Piece]:
-    """Yield text in another direction, such as a stamp in the margin."""
-    if words:
-        text = " ".join(word.text for word in words)
-        yield Piece(BlockKind.PARAGRAPH, text, bounds_of_words(words), [], style_of(words), tag=ASIDE)
+def _pieces_of_part(part: RawPage, page: RawPage, body: Style) -> Iterator[Piece]:
+    """Yield the blocks of text in another direction, with their places in the page's upright coordinates."""
+    for piece in pieces_of(_items(part, part.rows), body, page.tags):
+        piece.bounds = _on_page(piece.bounds, part, page)
+        piece.words = [placed(word, _on_page(word.bounds, part, page)) for word in piece.words]
+        yield piece
+
+
+def _on_page(bounds: Bounds, part: RawPage, page: RawPage) -> Bounds:
+    return page.frame.turning.bounds(part.frame.turning.back(bounds))
+
+
+def _stamp_pieces(page: RawPage, body: Style) -> Iterator[Piece]:
+    """Yield short text in another direction, such as a stamp in the margin."""
+    for text, bounds in page.stamps:
+        yield Piece(BlockKind.PARAGRAPH, text, bounds, [], body, tag=ASIDE)
 
 
 def _comment_pieces(page: RawPage, body: Style) -> Iterator[Piece]:

@@ -11,7 +11,8 @@ from typing import Any
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
-from analytiq.ingestion.parsing.pdf_layout.model import Bounds, Word, turned_bounds
+from analytiq.ingestion.parsing.pdf_layout.model import Bounds, Word
+from analytiq.ingestion.parsing.pdf_layout.turning import Turning
 
 MAX_ANNOTATIONS = 5_000
 MAX_VALUE_BYTES = 200_000
@@ -25,7 +26,7 @@ _NOT_SHOWN = pdfium_c.FPDF_ANNOT_FLAG_HIDDEN | pdfium_c.FPDF_ANNOT_FLAG_NOVIEW
 _WITHOUT_WORDS = {pdfium_c.FPDF_ANNOT_WIDGET, pdfium_c.FPDF_ANNOT_LINK, pdfium_c.FPDF_ANNOT_POPUP}
 
 
-def field_words(page: pdfium.PdfPage, turn: int) -> list[Word]:
+def field_words(page: pdfium.PdfPage, turning: Turning) -> list[Word]:
     """Return the values of a page's fields: `[x]` and `[ ]` for boxes, with the choice of a radio button."""
     form = page.formenv
     if form is None:
@@ -37,7 +38,7 @@ def field_words(page: pdfium.PdfPage, turn: int) -> list[Word]:
         value = _value_of(form.raw, annotation)
         bounds = _bounds_of(annotation)
         if value and bounds is not None:
-            words.append(_word_at(value, turned_bounds(turn, bounds)))
+            words.append(_word_at(value, turning.bounds(bounds)))
     return words
 
 

@@ -18,6 +18,7 @@ import pypdfium2.raw as pdfium_c
 from analytiq.ingestion.parsing.figures import Pictures
 from analytiq.ingestion.parsing.pdf_layout.frames import PageFrame
 from analytiq.ingestion.parsing.pdf_layout.model import Bounds
+from analytiq.ingestion.parsing.pdf_layout.turning import Turning
 from analytiq.models.boxes import Box
 from analytiq.models.pictures import Figure
 from analytiq.models.text import ParsedPage
@@ -57,7 +58,7 @@ class FigureFinder:
 
     def look_at(self, page: pdfium.PdfPage, page_number: int) -> None:
         """Note the figures of a page."""
-        frame = PageFrame(Bounds(*page.get_bbox()), 0, page.get_rotation())
+        frame = PageFrame(Bounds(*page.get_bbox()), Turning(), page.get_rotation())
         width, height = page.get_size()
         objects = cast("Iterator[Any]", page.get_objects(filter=[pdfium_c.FPDF_PAGEOBJ_IMAGE], max_depth=2))
         clusters: list[tuple[Box, tuple[object, ...]]] = []

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from analytiq.ingestion.parsing.pdf_layout.model import Bounds, turned_bounds
+from analytiq.ingestion.parsing.pdf_layout.model import Bounds
+from analytiq.ingestion.parsing.pdf_layout.turning import Turning
 from analytiq.models.boxes import Box
 
 
@@ -12,22 +13,22 @@ class PageFrame:
 
     Attributes:
         visible: in the page's own coordinates.
-        turn: quarter turns that make the text upright.
+        turning: how its text is made upright.
         rotation: degrees by which a viewer turns the page clockwise.
     """
 
     visible: Bounds
-    turn: int
+    turning: Turning
     rotation: int
 
     @property
     def upright(self) -> Bounds:
         """Return the visible part with the text upright."""
-        return turned_bounds(self.turn, self.visible)
+        return self.turning.bounds(self.visible)
 
     def box_of(self, bounds: Bounds) -> Box | None:
         """Return a rectangle of upright coordinates as a box; None outside of the page."""
-        return self.box_of_page(turned_bounds(-self.turn, bounds))
+        return self.box_of_page(self.turning.back(bounds))
 
     def box_of_page(self, bounds: Bounds) -> Box | None:
         """Return a rectangle of the page's own coordinates as a box; None outside of the page."""

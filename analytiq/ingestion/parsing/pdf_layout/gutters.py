@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from analytiq.ingestion.parsing.pdf_layout.model import Chunk, Interval, Row, bottom_of, size_of, top_of
-from analytiq.ingestion.parsing.pdf_layout.shapes import is_prose
+from analytiq.ingestion.parsing.pdf_layout.shapes import has_equal_blanks, is_prose
 
 FAR = 1e5
 GUTTER = 0.6
@@ -13,12 +13,17 @@ GUTTER = 0.6
 NARROW_GUTTER = 0.4
 """The same beside a row of five or more chunks."""
 MANY_CHUNKS = 5
+SAME_EDGE = 2.0
+"""Largest distance, in points, of the ends of justified lines."""
 BAND_BREAK = 2.2
 """Blank below a row that ends a band, in heights of letters."""
 
 
 AIRY_BREAK = 5.0
 """The same before a row under the same columns."""
+MOST_BEFORE = 2
+"""Most chunks of a row of addresses, or of labels and values, above a table of its own."""
+MOST_ABOVE_TABLE = 12
 RECENT_ROWS = 100
 """Rows of a band that the next one is compared with."""
 
@@ -75,7 +80,7 @@ def bands(rows: Sequence[Row]) -> list[Band]:
     out: list[Band] = []
     start = 0
     while start < len(rows):
-        if len(rows[start]) < 2:
+        if len(rows[start]) < 2 or (start and _goes_on_justified(rows[start - 1], rows[start])):
             out.append(Band([rows[start]]))
             start += 1
             continue
@@ -85,6 +90,17 @@ def bands(rows: Sequence[Row]) -> list[Band]:
         out.append(Band(list(rows[start : growing.end]), growing.inner))
         start = growing.end
     return out
+
+
+def _goes_on_justified(above: Row, row: Row) -> bool:
+    """Return True for a justified line below another of the same width."""
+    return (
+        len(above) == 1
+        and abs(above[0].x0 - row[0].x0) < SAME_EDGE
+        and abs(above[0].x1 - row[-1].x1) < SAME_EDGE
+        and bottom_of(above) - top_of(row) < 0.5 * size_of(row)
+        and has_equal_blanks(row) is True
+    )
 
 
 class _GrowingBand:
@@ -109,6 +125,8 @@ class _GrowingBand:
         ) > 0.35 * self._size:
             return False
         if len(row) == 1 and self._is_line_of_its_own(row[0], above, gap):
+            return False
+        if self._begins_table(row, gap):
             return False
         gutters, now = self._with(row)
         if len(row) == 1 and self._is_bridge(row, now, gap):
@@ -136,6 +154,14 @@ class _GrowingBand:
             any(abs(chunk.x0 - other.x0) < 3 or abs(chunk.x1 - other.x1) < 3 for other in first) for chunk in row[:50]
         )
         return aligned >= 0.6 * min(len(row), 50)
+
+    def _begins_table(self, row: Row, gap: float) -> bool:
+        """Return True for a row of many chunks that stands apart below rows of few, such as addresses."""
+        rows = self._rows[self._start : self.end]
+        if len(rows) > MOST_ABOVE_TABLE or len(row) < MOST_BEFORE + 2 or max(map(len, rows)) > MOST_BEFORE:
+            return False
+        gaps = [bottom_of(one) - top_of(other) for one, other in itertools.pairwise(rows)]
+        return gap > max(gaps, default=0.0) + 0.4 * self._size and (len(rows) > 1 or gap > 0.8 * self._size)
 
     def _with(self, row: Row) -> tuple[list[Interval], list[Interval]]:
         gutters = meet(self._free, free(row), self._least)

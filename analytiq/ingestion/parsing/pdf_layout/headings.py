@@ -16,6 +16,7 @@ LARGER = 1.08
 """Least size of a larger heading, in the size of running text."""
 MUCH_LARGER = 1.15
 SECTION = re.compile(r"^(\d{1,2}(?:\.\d{1,2}){0,4})\.?\s+\S")
+_AMOUNT_AT_END = re.compile(r"\d[.,]\d\d\W{0,3}$")
 _LETTER = re.compile(r"[^\W\d_]")
 
 Look = tuple[float, bool]
@@ -46,7 +47,12 @@ def mark_headings(pages: Sequence[tuple[int, Sequence[Piece]]], body: Style, out
                 candidates.append(piece)
     if is_tagged:
         looks = {_look(piece) for piece in candidates if id(piece) in known}
-        candidates = [piece for piece in candidates if id(piece) in known or _look(piece) in looks]
+        largest = max(size for size, _ in looks)
+        candidates = [
+            piece
+            for piece in candidates
+            if id(piece) in known or _look(piece) in looks or piece.style.size > largest + SAME_SIZE
+        ]
     _set_levels(candidates, known)
 
 
@@ -69,6 +75,7 @@ def is_heading(piece: Piece, body: Style) -> bool:
     return (
         style.bold
         and not body.bold
+        and not _AMOUNT_AT_END.search(text)
         and style.size >= 0.95 * body.size
         and not text.endswith((".", ";", ","))
         and piece.kind is BlockKind.PARAGRAPH

@@ -1,4 +1,4 @@
-"""Words that no reader sees: white on white, not painted, too small, or off the page."""
+"""Words that no reader sees: white on white, not painted, too small, in a layer that is off, or off the page."""
 
 from collections.abc import Sequence
 
@@ -24,9 +24,10 @@ def without_hidden(characters: PageCharacters, area: Bounds, grounds: Sequence[B
     visible: list[Word] = []
     hidden: list[str] = []
     may_be_small = area.y1 - area.y0 < SMALL_PAGE
-    for word, is_white in zip(characters.words, characters.white, strict=True):
+    for word, is_white, is_off in zip(characters.words, characters.white, characters.off, strict=True):
         is_hidden = (
-            not _touches(word, area)
+            is_off
+            or not _touches(word, area)
             or (word.size < SMALLEST and not may_be_small)
             or (is_white and not _is_on(word, grounds))
         )

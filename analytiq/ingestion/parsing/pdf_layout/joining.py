@@ -3,6 +3,8 @@
 import re
 
 SOFT_HYPHEN = "\u00ad"
+LONGEST_COMPOUND = 60
+"""Most characters at the end of a line that are searched for another hyphen."""
 _HYPHEN_AT_END = re.compile(r"\w[-\u2010\u00ad]$")
 _SUSPENDED = frozenset(("and", "or", "to", "und", "bzw.", "bis", "et", "ou", "y", "o", "e", "och", "en", "of"))
 """Words after a hyphen that stands for an omitted part, as in `two- and three-year`."""
@@ -26,6 +28,9 @@ def continued(above: str, below: str) -> str:
     if _ends_in_hyphen(above) and below[:1].islower():
         if below.split(maxsplit=1)[0] in _SUSPENDED:
             return f"{above} {below}"
+        if "-" in above[-LONGEST_COMPOUND:-1].rpartition(" ")[2]:
+            # A compound with another hyphen, such as `state-of-the-` above `art`.
+            return above + below
         return above[:-1] + below
     return glued(above, below)
 

@@ -200,24 +200,14 @@ def text_of(row: Row) -> str:
     return " ".join(chunk.text for chunk in row)
 
 
-def turned(quarter: int, x: float, y: float) -> tuple[float, float]:
-    """Turn a point of the page by quarter turns, so that the text stands upright."""
-    match quarter % 4:
-        case 1:
-            return -y, x
-        case 2:
-            return -x, -y
-        case 3:
-            return y, -x
-        case _:
-            return x, y
+def placed(word: Word, bounds: Bounds) -> Word:
+    """Return a copy of a word at another place."""
+    return replace(word, x0=bounds.x0, y0=bounds.y0, x1=bounds.x1, y1=bounds.y1)
 
 
-def turned_bounds(quarter: int, bounds: Bounds) -> Bounds:
-    """Turn a rectangle by quarter turns."""
-    ax, ay = turned(quarter, bounds.x0, bounds.y0)
-    bx, by = turned(quarter, bounds.x1, bounds.y1)
-    return Bounds(min(ax, bx), min(ay, by), max(ax, bx), max(ay, by))
+def mirrored_word(word: Word) -> Word:
+    """Return a copy of a word, reflected at the left edge of the page."""
+    return replace(word, x0=-word.x1, x1=-word.x0)
 
 
 def with_text(word: Word, text: str) -> Word:

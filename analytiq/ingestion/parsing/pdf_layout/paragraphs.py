@@ -20,7 +20,7 @@ from analytiq.ingestion.parsing.pdf_layout.model import (
     words_of,
 )
 from analytiq.ingestion.parsing.pdf_layout.reading_order import Item
-from analytiq.ingestion.parsing.pdf_layout.shapes import BULLET, ITEM_NUMBER
+from analytiq.ingestion.parsing.pdf_layout.shapes import BULLET, CLAUSE_NUMBER, ITEM_NUMBER, LEAST_WORDS_OF_CLAUSE
 from analytiq.ingestion.parsing.pdf_layout.tags import PageTags, Tag
 from analytiq.models.blocks import BlockKind
 
@@ -39,6 +39,9 @@ _CAPTION = re.compile(
     r"^(figure|fig\.|table|abb\.|abbildung|tabelle|tab\.|tabla|figura|tableau|exhibit|chart)\s*\d+(\.\d+)*\s*(\S?)",
     re.IGNORECASE,
 )
+_DOTS = re.compile(r"\s*(?:[.·_…]\s?){4,}\s*")
+_LEADER = re.compile(r"(?:[.·…]\s?){3,}\s*[\w.-]{1,8}$")
+"""The dots between a title and its page, or between a name and its price."""
 _FOOTNOTE = re.compile(r"^(\d{1,3}|[*†‡§¶]{1,3})[\s.)]?\s?\S")
 _KINDS = {
     "item": BlockKind.LIST_ITEM,
@@ -86,6 +89,9 @@ class _ParagraphBuilder:
         style = style_of(words)
         tag = self._tag_of(words)
         marker, rest = _marker_of(words, style, self._body)
+        if marker == "" and _LEADER.search(words[-1].text if len(words) == 1 else " ".join(w.text for w in words[-8:])):
+            self._add_entry(words, style)
+            return
         piece = self._piece
         if piece is not None and self._continues(piece, words, style, tag, is_item=bool(marker)):
             self._extend(piece, row)
@@ -94,6 +100,13 @@ class _ParagraphBuilder:
             self._begin(rest, style, tag, marker)
         self._tag = tag
         self._base, self._left = words[-1].base, row[0].x0
+
+    def _add_entry(self, words: list[Word], style: Style) -> None:
+        """Add an entry of a table of contents by itself, its leader shortened."""
+        self.close()
+        text = _DOTS.sub(" … ", " ".join(word.text for word in words))
+        self.pieces.append(Piece(BlockKind.PARAGRAPH, text, bounds_of_words(words), words, style))
+        self._tag = None
 
     def _begin(self, words: list[Word], style: Style, tag: Tag | None, marker: str) -> None:
         kind = BlockKind.LIST_ITEM if marker else BlockKind.PARAGRAPH
@@ -166,6 +179,9 @@ def _marker_of(words: list[Word], style: Style, body: Style) -> tuple[str, list[
         is_plain = not style.bold
         blank = words[1].x0 - words[0].x1
         is_number = ITEM_NUMBER.match(first) is not None and style.size <= 1.1 * body.size
+        is_clause = CLAUSE_NUMBER.match(first) is not None and len(words) >= LEAST_WORDS_OF_CLAUSE
+        if is_plain and is_clause and blank > 0.5 * words[0].size and style.size <= body.size + 0.5:
+            return first, words[1:]
         if is_plain and (
             is_number or (first.isdecimal() and len(first) < 3 and len(words) > 2 and blank > 0.6 * words[0].size)
         ):

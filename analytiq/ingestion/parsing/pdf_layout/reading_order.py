@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from analytiq.ingestion.parsing.pdf_layout.cells import table_of
 from analytiq.ingestion.parsing.pdf_layout.columns import parted_by_columns
-from analytiq.ingestion.parsing.pdf_layout.gutters import Band, bands
+from analytiq.ingestion.parsing.pdf_layout.gutters import Band, bands, free, inner, meet
 from analytiq.ingestion.parsing.pdf_layout.model import (
     Bounds,
     Chunk,
@@ -21,7 +21,9 @@ from analytiq.ingestion.parsing.pdf_layout.model import (
     width_of,
     words_of,
 )
-from analytiq.ingestion.parsing.pdf_layout.shapes import is_aligned, is_list, is_prose, split_columns
+from analytiq.ingestion.parsing.pdf_layout.rows import NUMERIC
+from analytiq.ingestion.parsing.pdf_layout.shapes import is_aligned, is_justified, is_list, is_prose, split_columns
+from analytiq.ingestion.parsing.pdf_layout.side_by_side import parted_tables
 
 MOST_COLUMNS = 4
 DEEPEST = 4
@@ -60,6 +62,7 @@ class ReadingOrder:
         merged = _with_columns(bands(rows), depth)
         _release_justified(merged)
         _take_heads(merged)
+        _lower_headers(merged)
         for band in merged:
             self._add_band(band, depth)
 
@@ -72,9 +75,31 @@ class ReadingOrder:
                 if column:
                     self.add(column, depth + 1)
         elif _is_table(rows, gutters):
-            self.items.append(PlacedTable(table_of(rows, gutters, self.edges), bounds_of_rows(rows)))
+            for part, between in parted_tables(rows, gutters):
+                self.items.append(PlacedTable(table_of(part, between, self.edges), bounds_of_rows(part)))
         else:
             self.items += (_as_one(row) if len(row) > 1 and is_list([row], gutters) else row for row in rows)
+
+
+def _lower_headers(parts: list[Band]) -> None:
+    """Move the header of a table below the title of its first group of rows, which parts the two."""
+    for header, title, body in zip(parts, parts[1:], parts[2:], strict=False):
+        if len(header.rows) != 1 or len(title.rows) != 1 or len(title.rows[0]) != 1 or len(body.rows) < 2:
+            continue
+        row, gutters = header.rows[0], body.gutters
+        if len(gutters) < 2 or len(row) != len(gutters) + 1 or body.columns or header.columns:
+            continue
+        cuts = [(left + right) / 2 for left, right in gutters]
+        fits = all(left.x1 < cut < right.x0 for left, cut, right in zip(row, cuts, row[1:], strict=False))
+        if fits and not any(NUMERIC.match(chunk.text) for chunk in row):
+            body.rows = [row, *body.rows]
+            body.gutters = inner(meet(gutters, free(row), 0.0), *_edges_of(body.rows))
+            header.rows = []
+
+
+def _edges_of(rows: Sequence[Row]) -> tuple[float, float]:
+    bounds = bounds_of_rows(rows)
+    return bounds.x0, bounds.x1
 
 
 def _as_one(row: Row) -> Row:
@@ -82,7 +107,7 @@ def _as_one(row: Row) -> Row:
 
 
 def _is_table(rows: Sequence[Row], gutters: Sequence[Interval]) -> bool:
-    if not gutters:
+    if not gutters or is_justified(rows):
         return False
     if len(rows) >= 3:
         return not is_prose(rows, gutters) and not is_list(rows, gutters) and is_aligned(rows, gutters)

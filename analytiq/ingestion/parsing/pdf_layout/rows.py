@@ -18,6 +18,10 @@ MOST_RAISED = 40
 LEAST_SPACED = 6
 """Least letters of a heading set with spaces between its letters."""
 
+CURRENCIES = frozenset("$€£¥₹")
+CURRENCY_BLANK = 8.0
+"""Least blank that parts an amount from the sign of its currency, which accounts set at the left edge of the cell."""
+
 NUMERIC = re.compile(r"^(?:\W*+\d++)++[.,\s%€$£+-]*+\S{0,3}$")
 
 
@@ -80,13 +84,20 @@ def is_short(text: str) -> bool:
     return len(text) == 1 or NUMERIC.match(text) is not None
 
 
+def _blank_between(last: str, text: str) -> float:
+    """Return the least blank that parts two words, in heights of letters."""
+    if last in CURRENCIES and NUMERIC.match(text):
+        return CURRENCY_BLANK
+    return NUMBER_BLANK if is_short(text) and is_short(last) else CHUNK_BLANK
+
+
 def chunks_of(row: Sequence[Word]) -> Row:
     """Part a row at its wide blanks."""
     out: Row = []
     for word in row:
         if out:
             chunk, last = out[-1], out[-1].words[-1]
-            blank = NUMBER_BLANK if is_short(word.text) and is_short(last.text) else CHUNK_BLANK
+            blank = _blank_between(last.text, word.text)
             if word.x0 - chunk.x1 < blank * min(word.size, last.size):
                 chunk.words.append(word)
                 chunk.x1 = max(chunk.x1, word.x1)

@@ -13,7 +13,8 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
 from analytiq.ingestion.parsing.pdf_layout.colors import is_painted_white
-from analytiq.ingestion.parsing.pdf_layout.model import Bounds, Edge, turned, turned_bounds
+from analytiq.ingestion.parsing.pdf_layout.model import Bounds, Edge
+from analytiq.ingestion.parsing.pdf_layout.turning import Turning
 
 MAX_PATHS = 20_000
 """Most paths of a page that are looked at; a map has a million."""
@@ -23,6 +24,10 @@ THIN = 3.0
 STRAIGHT = 1.5
 """Largest deviation of a straight line, in points."""
 TOUCHING = 3.0
+DOT = (1.5, 8.0)
+"""Least and greatest width and height, in points, of a bullet that is drawn as a shape."""
+MAX_DOTS = 500
+"""Most bullets of a page; a page with more dots is a plot."""
 
 Point = tuple[float, float]
 
@@ -36,17 +41,19 @@ class PageRules:
         down: vertical lines, as edges whose `y` is the x of the line.
         edges: horizontal lines, and the upper and lower edges of shades.
         grounds: areas that are not white, on which white letters are visible.
+        dots: small round or square shapes, which may be the bullets of a list.
     """
 
     across: list[Edge] = field(default_factory=list[Edge])
     down: list[Edge] = field(default_factory=list[Edge])
     edges: list[Edge] = field(default_factory=list[Edge])
     grounds: list[Bounds] = field(default_factory=list[Bounds])
+    dots: list[Bounds] = field(default_factory=list[Bounds])
 
 
-def rules_of(page: pdfium.PdfPage, turn: int) -> PageRules:
+def rules_of(page: pdfium.PdfPage, turning: Turning) -> PageRules:
     """Read the lines and shades of a page."""
-    reader = _RulesReader(turn)
+    reader = _RulesReader(turning)
     kinds = [pdfium_c.FPDF_PAGEOBJ_PATH, pdfium_c.FPDF_PAGEOBJ_IMAGE, pdfium_c.FPDF_PAGEOBJ_SHADING]
     objects = cast("Iterator[Any]", page.get_objects(filter=kinds, max_depth=2))
     for page_object in islice(objects, MAX_PATHS):
@@ -71,8 +78,8 @@ def joined(edges: Sequence[Edge]) -> list[Edge]:
 class _RulesReader:
     """Collects lines and shades, one page object after the other."""
 
-    def __init__(self, turn: int) -> None:
-        self._turn = turn
+    def __init__(self, turning: Turning) -> None:
+        self._turning = turning
         self.rules = PageRules()
         self._x, self._y = ctypes.c_float(), ctypes.c_float()
 
@@ -84,20 +91,22 @@ class _RulesReader:
         form = _matrix_of(page_object.container.raw) if page_object.container is not None else None
         area = _mapped(form, Bounds(*(edge.value for edge in edges)))
         if page_object.type != pdfium_c.FPDF_PAGEOBJ_PATH:
-            self.rules.grounds.append(turned_bounds(self._turn, area))
+            self.rules.grounds.append(self._turning.bounds(area))
             return
         fill, stroke = ctypes.c_int(), ctypes.c_int()
         pdfium_c.FPDFPath_GetDrawMode(raw, ctypes.byref(fill), ctypes.byref(stroke))
         if not fill.value and not stroke.value:
             return
         width, height = area.x1 - area.x0, area.y1 - area.y0
+        if _is_dot(width, height) and len(self.rules.dots) < MAX_DOTS:
+            self.rules.dots.append(self._turning.bounds(area))
         if height < THIN < width:
             self._line((area.x0, (area.y0 + area.y1) / 2), (area.x1, (area.y0 + area.y1) / 2))
         elif width < THIN < height:
             self._line(((area.x0 + area.x1) / 2, area.y0), ((area.x0 + area.x1) / 2, area.y1))
         else:
             if fill.value and height > THIN and width > THIN:
-                self._shade(raw, turned_bounds(self._turn, area))
+                self._shade(raw, self._turning.bounds(area))
             if stroke.value:
                 self._outline(raw, form)
 
@@ -124,11 +133,15 @@ class _RulesReader:
             before = point
 
     def _line(self, one: Point, other: Point) -> None:
-        (x0, y0), (x1, y1) = turned(self._turn, *one), turned(self._turn, *other)
+        (x0, y0), (x1, y1) = self._turning.point(*one), self._turning.point(*other)
         if abs(y1 - y0) < STRAIGHT and abs(x1 - x0) > THIN:
             self.rules.across.append(Edge((y0 + y1) / 2, min(x0, x1), max(x0, x1)))
         elif abs(x1 - x0) < STRAIGHT and abs(y1 - y0) > THIN:
             self.rules.down.append(Edge((x0 + x1) / 2, min(y0, y1), max(y0, y1)))
+
+
+def _is_dot(width: float, height: float) -> bool:
+    return DOT[0] <= width <= DOT[1] and DOT[0] <= height <= DOT[1] and abs(width - height) <= 0.3 * max(width, height)
 
 
 def _matrix_of(raw: Any) -> Any:

@@ -7,15 +7,27 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import mean, median
 
-from analytiq.ingestion.parsing.pdf_layout.model import Chunk, Interval, Row, size_of
+from analytiq.ingestion.parsing.pdf_layout.model import Chunk, Interval, Row, base_of, size_of
 from analytiq.ingestion.parsing.pdf_layout.rows import NUMERIC
 
 BULLETS = "•‣◦▪▫●○■□–·∙▸►➢➤✓✔\uf0b7\uf0a7\uf0d8"
 BULLET = re.compile(rf"^[{BULLETS}*\-—]$|^[•‣◦▪●○∙\uf0b7]")
 ITEM_NUMBER = re.compile(r"^\(?([0-9]{1,2}|[a-z]|[ivx]{1,4})[.)]$")
 SECTION_NUMBER = re.compile(r"^\d+(\.\d+)*\.?$")
+CLAUSE_NUMBER = re.compile(r"^§?\s?\d{1,3}(\.\d{1,3}){1,4}[.)]?$")
+LEAST_WORDS_OF_CLAUSE = 5.0
+"""Least words of a line, on average, behind the numbers of clauses; a list of parts has fewer."""
 ALIGNED = 2.5
 """Largest distance of aligned edges, in points."""
+STEP = 1.25
+"""Least pitch between the rows of wrapped cells, in the pitch of their lines."""
+LEAST_STEPS = 3
+LEAST_STEPPED = 6
+MOST_LINES_OF_STEP = 8
+LEAST_JUSTIFIED = 3
+"""Least words of a line whose blanks can be compared."""
+SAME_BLANK = 0.12
+"""Largest difference of equal blanks, in heights of letters."""
 WIDE_GUTTER = 1.2
 VERY_WIDE_GUTTER = 2.0
 FEW_ROWS = 4
@@ -35,9 +47,48 @@ def split_columns(rows: Sequence[Row], gutters: Sequence[Interval]) -> list[list
 
 
 def is_prose(rows: Sequence[Row], gutters: Sequence[Interval]) -> bool:
-    """Return True if at least two columns are filled with running words."""
+    """Return True if at least two columns are filled with running words, and are no cells of wrapped text."""
+    if is_in_steps(rows):
+        return False
     prose = sum(is_running(column) for column in split_columns(rows, gutters))
     return prose >= 2 or prose >= len(gutters) + 1
+
+
+def is_in_steps(rows: Sequence[Row]) -> bool:
+    """Return True for rows of wrapped cells: wide blanks across all columns, below which most columns begin again."""
+    return bool(steps_of(rows))
+
+
+def steps_of(rows: Sequence[Row]) -> list[int]:
+    """Return the indexes of the first lines of rows of wrapped cells; none if the lines are not such rows."""
+    if len(rows) < LEAST_STEPPED or max(map(len, rows)) < LEAST_STEPS:
+        return []
+    pitches = [base_of(above) - base_of(below) for above, below in pairwise(rows)]
+    usual = sorted(pitches)[len(pitches) // 4]
+    starts = [0, *(index + 1 for index, pitch in enumerate(pitches) if pitch > STEP * usual)]
+    if len(starts) < LEAST_STEPS or len(rows) > MOST_LINES_OF_STEP * len(starts):
+        return []
+    first = set(starts)
+    most = max(len(rows[start]) for start in starts)
+    full = sum(len(rows[start]) >= max(3, most - 1) for start in starts)
+    inside = [len(row) for index, row in enumerate(rows) if index not in first]
+    return starts if inside and full >= 0.8 * len(starts) and mean(inside) < most - 0.5 else []
+
+
+def is_justified(rows: Sequence[Row]) -> bool:
+    """Return True for lines of words with equal blanks, as justified text has them in narrow columns."""
+    parted = [row for row in rows if len(row) > 1]
+    found = [equal for equal in map(has_equal_blanks, parted) if equal is not None]
+    return len(found) >= max(2, 0.5 * len(parted)) and sum(found) >= 0.7 * len(found)
+
+
+def has_equal_blanks(row: Row) -> bool | None:
+    """Return True for a line of words with equal blanks; None if it has too few words, or numbers."""
+    words = [word for chunk in row for word in chunk.words]
+    if len(words) < LEAST_JUSTIFIED or sum(NUMERIC.match(word.text) is not None for word in words) > 1:
+        return None
+    blanks = [after.x0 - before.x1 for before, after in pairwise(words)]
+    return max(blanks) - min(blanks) <= SAME_BLANK * words[0].size
 
 
 def is_running(column: Sequence[Row]) -> bool:
@@ -108,7 +159,10 @@ def is_list(rows: Sequence[Row], gutters: Sequence[Interval]) -> bool:
         words = mean(sum(len(chunk.words) for chunk in row[1:]) for row in rows if len(row) > 1)
         if counted and words >= 3.5:
             return True
-    return all(_is_item_mark(first, few=len(rows) < 3) for first in firsts)
+    if all(_is_item_mark(first, few=len(rows) < 3) for first in firsts):
+        return True
+    marked = all(ITEM_NUMBER.match(first) or CLAUSE_NUMBER.match(first) for first in firsts)
+    return marked and mean(sum(len(chunk.words) for chunk in row[-1:]) for row in rows) >= LEAST_WORDS_OF_CLAUSE
 
 
 def _is_item_mark(text: str, *, few: bool) -> bool:

@@ -15,18 +15,26 @@ SAME_COLUMN = 25.0
 SAME_MIDDLE = 8.0
 """Largest distance, in points, of a group's name from the middle of its columns."""
 MOST_GROUPED = 20
+LEAST_GROUPED = 3
+"""Least columns of a table whose header names the rows below the titles of groups too."""
 MOST_ADOPTED = 2
 """Most rows at the top of a page that are too few for a table, and go on with the one before."""
 
 
-def settle_header(table: GridTable, before: GridTable | None) -> None:
-    """Find the header of a table, which may be on the page before."""
+def settle_header(table: GridTable, before: GridTable | None, *, is_parted: bool = False) -> None:
+    """Find the header of a table, which may be on the page before, or above the title of a group of rows.
+
+    Args:
+        table: that gets its header.
+        before: the table above or on the page before.
+        is_parted: True if a title stands between the two, or nothing but their different rows.
+    """
     if before is not None and before.names and _width(before) == _width(table):
         repeated = _repeated_rows(table, before)
         if repeated:
             table.header_rows, table.names = repeated, before.names
             return
-        if _is_continued(table, before):
+        if (not is_parted or _is_group_below(table)) and _is_continued(table, before):
             table.names = before.names
             _blank_repeats(table)
             return
@@ -62,7 +70,16 @@ def _is_continued(table: GridTable, before: GridTable) -> bool:
     if len(table.columns) != len(before.columns):
         return False
     near = zip(table.columns, before.columns, strict=True)
-    return all(abs(one - other) < SAME_COLUMN for one, other in near)
+    if all(abs(one - other) < SAME_COLUMN for one, other in near):
+        return True
+    # The blanks between columns begin where their longest cells end, which differ from part to part.
+    blanks = zip(table.gutters, before.gutters, strict=False)
+    return bool(table.gutters) and all(one[0] < other[1] and other[0] < one[1] for one, other in blanks)
+
+
+def _is_group_below(table: GridTable) -> bool:
+    """Return True for rows below the title of a group, without a header of their own."""
+    return _width(table) >= LEAST_GROUPED and header_rows_of(table) == 0
 
 
 def header_rows_of(table: GridTable) -> int:
@@ -136,9 +153,18 @@ def _spread_groups(table: GridTable) -> None:
     below = table.places[last]
     names = [name for name in table.rows[last] if name]
     is_repeated = len(set(names)) < len(names)
+    named = [column for column, name in enumerate(table.rows[last]) if name]
     for row, places in zip(table.rows[:last], table.places[:last], strict=True):
         filled = [column for column, cell in enumerate(row) if cell]
         if _is_title(row):
+            continue
+        period = _period_of(names, len(filled))
+        if period:
+            groups = [row[column] for column in filled]
+            for column in filled:
+                row[column] = ""
+            for number, column in enumerate(named[-period * len(groups) :]):
+                row[column] = groups[number // period]
             continue
         for index, column in enumerate(filled):
             low = filled[index - 1] + 1 if index else 0
@@ -149,6 +175,14 @@ def _spread_groups(table: GridTable) -> None:
                 members = range(column, high + 1)
             for member in members:
                 row[member] = row[column]
+
+
+def _period_of(names: Sequence[str], groups: int) -> int:
+    """Return how many names recur under each group: 2 for `Sales, Cost, Sales, Cost`; 0 if they do not recur."""
+    for period in range(2, len(names) // max(groups, 1) + 1):
+        if groups >= 2 and list(names[-period:]) * groups == list(names[-period * groups :]):
+            return period
+    return 0
 
 
 def _members(
