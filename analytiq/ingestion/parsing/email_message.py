@@ -183,7 +183,8 @@ def _leaf_page(part: Part, content_type: str, findings: _Findings) -> ParsedPage
         else:
             decoded = decode_text(payload, hint=charset)
             is_flowed = str(part.get_param("format") or "").lower() == "flowed"
-            write_plain_text(builder, decoded.text, is_flowed=is_flowed)
+            drops_blanks = str(part.get_param("delsp") or "").lower() == "yes"
+            write_plain_text(builder, decoded.text, is_flowed=is_flowed, drops_blanks=drops_blanks)
         findings.warnings.update(dict.fromkeys(decoded.warnings))
     return builder.page(1)
 

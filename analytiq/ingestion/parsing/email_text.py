@@ -8,19 +8,22 @@ _QUOTE_MARK = re.compile(r"(?:> ?)+")
 _SIGNATURE = "-- "
 
 
-def write_plain_text(builder: TextBuilder, text: str, *, is_flowed: bool) -> None:
+def write_plain_text(builder: TextBuilder, text: str, *, is_flowed: bool, drops_blanks: bool = False) -> None:
     """Write paragraphs parted by empty lines, and runs of lines with the mark `>` as quotations.
 
     Args:
         builder: The page.
         text: The decoded text.
         is_flowed: The sender broke lines after a blank where the paragraph goes on (RFC 3676).
+        drops_blanks: The blank at such a break is no part of the text, which may be broken within a word.
     """
     lines: list[str] = []
     depth = 0
 
     def flush() -> None:
-        joined = _unfolded(lines) if is_flowed else "\n".join(line.rstrip() for line in lines)
+        joined = (
+            _unfolded(lines, drops_blanks=drops_blanks) if is_flowed else "\n".join(line.rstrip() for line in lines)
+        )
         if depth:
             builder.quote(joined)
         else:
@@ -39,9 +42,10 @@ def write_plain_text(builder: TextBuilder, text: str, *, is_flowed: bool) -> Non
     flush()
 
 
-def _unfolded(lines: list[str]) -> str:
+def _unfolded(lines: list[str], *, drops_blanks: bool) -> str:
     parts: list[str] = []
     for line in lines:
         goes_on = line.endswith(" ") and line != _SIGNATURE
-        parts.append(line if goes_on else line.rstrip() + "\n")
+        going = line[:-1] if drops_blanks else line
+        parts.append(going if goes_on else line.rstrip() + "\n")
     return "".join(parts)

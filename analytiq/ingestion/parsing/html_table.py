@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from analytiq.ingestion.parsing.html_tree import CELLS, HEADINGS, Element
-from analytiq.ingestion.parsing.rows import looks_like_number, render_row
+from analytiq.ingestion.parsing.rows import looks_like_number, render_row, without_years
 from analytiq.ingestion.parsing.table_lines import HeaderLine, RowLine, TableLine, TitleLine, header_line, joined_header
 
 MAX_SPAN = 1000
@@ -207,7 +207,7 @@ def names_above_numbers(rows: Sequence[Sequence[str]]) -> bool:
     names, body = rows[0], rows[1:]
     if len(names) < 2 or not all(names) or len(set(names)) < len(names):
         return False
-    if any(len(name) > MAX_NAME_CHARACTERS or looks_like_number(name) for name in names):
+    if any(len(name) > MAX_NAME_CHARACTERS for name in names) or any(map(looks_like_number, without_years(names))):
         return False
     return any(
         all(column < len(row) and looks_like_number(row[column]) for row in body) for column in range(len(names))

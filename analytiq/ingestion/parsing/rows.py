@@ -9,10 +9,12 @@ of about 600 characters 0.68 (5 rows), against 0.51 for values alone (12 rows).
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 SAMPLE_ROWS = 100
 MAX_HEADER_CHARACTERS = 80
 
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _NUMBER_OR_DATE = re.compile(r"[\s$€£¥%+(-]*\d[\d\s.,:/%)T+Z€-]*")
 
 
@@ -36,7 +38,9 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
     if len(rows) < 2 or len(rows[0]) < 2:
         return False
     names = [name for name in rows[0] if name]
-    if len(names) < 2 or any(len(name) > MAX_HEADER_CHARACTERS or looks_like_number(name) for name in names):
+    if len(names) < 2 or any(len(name) > MAX_HEADER_CHARACTERS for name in names):
+        return False
+    if any(map(looks_like_number, without_years(names))):
         return False
     doubled = {name for name, count in Counter(names).items() if count > 1}
     for column, name in enumerate(rows[0]):
@@ -44,6 +48,17 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
         if name and (name in below or (name in doubled and not (below and all(map(looks_like_number, below))))):
             return False
     return True
+
+
+def without_years(names: Sequence[str]) -> list[str]:
+    """Return names of columns without the years of a series such as `Region | 2022 | 2023`, which are names too.
+
+    Only years that follow one another, beside a name in words, are a series: others may be data.
+    """
+    years = [int(name) for name in names if _YEAR.fullmatch(name)]
+    others = [name for name in names if not _YEAR.fullmatch(name)]
+    steps = {later - earlier for earlier, later in pairwise(years)}
+    return others if others and len(steps) == 1 and steps <= {1, -1} else list(names)
 
 
 def looks_like_number(text: str) -> bool:

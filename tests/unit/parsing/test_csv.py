@@ -32,6 +32,18 @@ def test_table_without_a_header_joins_its_values(tmp_path: Path) -> None:
     assert read(tmp_path, b"1,2.5,x\n2,3.5,y\n") == ["1 | 2.5 | x", "2 | 3.5 | y"]
 
 
+def test_years_that_follow_one_another_are_names_of_columns(tmp_path: Path) -> None:
+    assert read(tmp_path, b"Region,2022,2023\nNorth,5,6\nSouth,7,8\n")[1:] == [
+        "Region: North; 2022: 5; 2023: 6",
+        "Region: South; 2022: 7; 2023: 8",
+    ]
+
+
+@pytest.mark.parametrize("first", ["Bolt,2022,1999", "Bolt,2022,12", "2021,2022,2023", "Bolt,2022,2022"])
+def test_years_among_data_are_no_names(tmp_path: Path, first: str) -> None:
+    assert read(tmp_path, f"{first}\nNut,2020,2001\nCog,2018,2003\n".encode())[1] == "Nut | 2020 | 2001"
+
+
 def test_first_row_that_comes_back_below_is_no_header(tmp_path: Path) -> None:
     assert read(tmp_path, b"red,yes\nblue,no\nred,no\n")[0] == "red | yes"
     assert read(tmp_path, b"red,yes\nblue,no\nred,no\n")[1] == "blue | no"

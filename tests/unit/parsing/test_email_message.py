@@ -108,6 +108,12 @@ def test_lines_that_the_sender_broke_are_joined(parse: Parse) -> None:
     )
 
 
+def test_words_that_the_sender_broke_are_whole(parse: Parse) -> None:
+    head = b"Subject: x\nContent-Type: text/plain; format=flowed; delsp=yes\n\n"
+    text = parse(head + b"The agree \nment  \nends.\n-- \nAnn").pages[0].text
+    assert text.endswith("The agreement ends.\n--\nAnn")
+
+
 def test_message_of_parts_without_a_boundary_keeps_its_words(parse: Parse) -> None:
     raw = b"Subject: x\nContent-Type: multipart/mixed\n\nstill readable"
     assert parse(raw).pages[0].text.endswith("still readable")
