@@ -75,7 +75,7 @@ class Membership:
             count += await self._enqueue(organization_id, kb_id, (pair[0] for pair in members), request_id)
         async for entries in self._entries.document_ids(organization_id, kb_id):
             indexed = [entry.document_id for entry in entries]
-            members = await self._documents.names_of_members(organization_id, indexed, knowledge_base.tag_ids)
+            members = await self._documents.members(organization_id, indexed, knowledge_base.tag_ids)
             left = [document_id for document_id in indexed if document_id not in members]
             count += await self._enqueue(organization_id, kb_id, left, request_id)
         await checkpoint("membership.kb_pairs_enqueued")

@@ -117,6 +117,15 @@ class Document(Stored):
 
 
 @dataclass(frozen=True, slots=True)
+class Member:
+    """The fields of a member of a knowledge base that a search needs of every hit's document."""
+
+    document_name: str
+    source_url: str | None = None
+    tag_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class DocumentDetails:
     """The fields of a document that its search results show."""
 

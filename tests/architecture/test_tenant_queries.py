@@ -30,7 +30,7 @@ WHOLE_CLASSES = {
 }
 METHODS = {
     "by a secret's hash": {
-        "AccessTokenRepository.with_hash", "AccessTokenRepository.note_use", "InvitationRepository.with_hash",
+        "AccessTokenRepository.opened", "AccessTokenRepository.note_use", "InvitationRepository.with_hash",
         "InvitationRepository.accept",
     },
     "of one person, in all organizations": {"MemberRepository.of_user", "InvitationRepository.open_for"},

@@ -45,11 +45,11 @@ class Check:
         """
         document_ids = {hit.document_id for hit in hits}
         organization_id = knowledge_base.organization_id
-        entries, names = await asyncio.gather(
+        entries, members = await asyncio.gather(
             self._entries.of_documents(organization_id, knowledge_base.id, document_ids),
-            self._documents.names_of_members(organization_id, document_ids, knowledge_base.tag_ids),
+            self._documents.members(organization_id, document_ids, knowledge_base.tag_ids),
         )
-        context.names |= names
+        context.members |= members
         for entry in entries.values():
             context.chunk_counts[entry.generation_id] = entry.chunk_count
             context.text_hashes[entry.generation_id] = entry.text_hash
@@ -57,7 +57,7 @@ class Check:
         is_outdated = False
         for hit in hits:
             entry = entries.get(hit.document_id)
-            if entry is None or hit.document_id not in names:
+            if entry is None or hit.document_id not in members:
                 dropped.add(hit.key)
             elif entry.generation_id != hit.generation_id:
                 dropped.add(hit.key)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from analytiq.models.document import Member
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.models.organization import Organization
 from analytiq.models.vector import Passage
@@ -96,8 +97,8 @@ class SearchContext:
     """True if a hit was dropped because a newer generation of its document is current."""
     hits: list[Hit] = field(default_factory=list[Hit])
     """Hits that may be shown, best first after fusion."""
-    names: dict[str, str] = field(default_factory=dict[str, str])
-    """Document → its name."""
+    members: dict[str, Member] = field(default_factory=dict[str, Member])
+    """The hits' documents by id."""
     chunk_counts: dict[str, int] = field(default_factory=dict[str, int])
     text_hashes: dict[str, str] = field(default_factory=dict[str, str])
     """Generation → the hash of the text that its chunks are cut from."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from analytiq.errors import InvalidInputError
-from analytiq.models.document import Document, DocumentDetails
+from analytiq.models.document import Document, DocumentDetails, Member
 from analytiq.storage.all_repositories import Repositories
 
 TAGS = "tags"
@@ -40,6 +40,11 @@ class WantedDetails:
                 )
         return cls(TAGS in include, None if METADATA in include else frozenset(fields))
 
+    @property
+    def metadata(self) -> bool:
+        """True if any metadata is chosen."""
+        return self.fields is None or bool(self.fields)
+
     def metadata_of(self, document: Document) -> Mapping[str, JsonValue]:
         """Return the chosen metadata of a document."""
         if self.fields is None:
@@ -55,20 +60,28 @@ class Details:
         self._tags = repositories.tags
 
     async def of(
-        self, organization_id: str, document_ids: Sequence[str], wanted: WantedDetails
+        self, organization_id: str, members: Mapping[str, Member], wanted: WantedDetails
     ) -> dict[str, DocumentDetails]:
-        """Return the details by document id, as a majority holds them; documents deleted meanwhile have none."""
-        documents = await self._documents.of_ids(organization_id, document_ids)
-        tag_ids = (
-            {tag_id for document in documents.values() for tag_id in document.tag_ids} if wanted.tags else set[str]()
-        )
-        tags = await self._tags.with_ids(organization_id, sorted(tag_ids)) if tag_ids else []
-        names = {tag.id: tag.name for tag in tags}
+        """Return the details by document id. Metadata, which may be large, is read now; deleted documents have none."""
+        names = await self._tag_names(organization_id, members) if wanted.tags else dict[str, str]()
+        metadata = await self._metadata(organization_id, members, wanted)
         return {
-            document.id: DocumentDetails(
-                source_url=document.source_url,
-                tags=tuple(names[tag_id] for tag_id in document.tag_ids if tag_id in names),
-                metadata=wanted.metadata_of(document),
+            document_id: DocumentDetails(
+                source_url=member.source_url,
+                tags=tuple(names[tag_id] for tag_id in member.tag_ids if tag_id in names),
+                metadata=metadata.get(document_id, {}),
             )
-            for document in documents.values()
+            for document_id, member in members.items()
         }
+
+    async def _tag_names(self, organization_id: str, members: Mapping[str, Member]) -> dict[str, str]:
+        tag_ids = {tag_id for member in members.values() for tag_id in member.tag_ids}
+        return {tag.id: tag.name for tag in await self._tags.with_ids(organization_id, sorted(tag_ids))}
+
+    async def _metadata(
+        self, organization_id: str, members: Mapping[str, Member], wanted: WantedDetails
+    ) -> dict[str, Mapping[str, JsonValue]]:
+        if not wanted.metadata:
+            return {}
+        documents = await self._documents.of_ids(organization_id, list(members))
+        return {document.id: wanted.metadata_of(document) for document in documents.values()}

@@ -27,7 +27,7 @@ async def expand(context: SearchContext, vectors: VectorRepository, retrieve: Re
     shown = with_neighbors(page, neighbors=neighbors, chunk_counts=context.chunk_counts)
     await _read_neighbors(context, [hit for hit in shown if not hit.is_matched], vectors, retrieve)
     highlighter = Highlighter(context.question)
-    documents = list(dict.fromkeys(hit.document_id for hit in shown))
+    documents = {hit.document_id: context.members[hit.document_id] for hit in shown}
     wanted = WantedDetails.of(context.request.include)
     with context.trace.step("details"):
         described = await details.of(context.organization.id, documents, wanted) if documents else {}
@@ -131,7 +131,7 @@ def _result(context: SearchContext, hit: Hit, passage: Passage, highlighter: Hig
     return SearchResult(
         kb_id=hit.kb_id,
         content=passage.chunk_text,
-        source=context.names[hit.document_id],
+        source=context.members[hit.document_id].document_name,
         document_id=passage.document_id,
         relevance=hit.relevance,
         chunk_index=passage.chunk_index,

@@ -1,6 +1,7 @@
 """Resolve: reads the knowledge bases at their index version, and resolves the filter in each."""
 
 import asyncio
+from collections.abc import Sequence
 
 from analytiq.errors import NotFoundError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
@@ -23,7 +24,6 @@ class Resolve:
         self.repositories = repositories
         self._backends = backends
         self._knowledge_bases = repositories.knowledge_bases
-        self._epochs = repositories.epochs
         self._documents = repositories.documents
         self._tags = repositories.tags
 
@@ -52,7 +52,7 @@ class Resolve:
     async def read_scopes(self, context: SearchContext) -> None:
         """Read the present knowledge bases and the chunks that pass the filter."""
         with context.trace.step("read"):
-            read = await asyncio.gather(*(self._read(context.organization.id, kb_id) for kb_id in context.kb_ids))
+            read = await self._read(context.organization.id, context.kb_ids)
         with context.trace.step("filter"):
             filters: list[ChunkFilter | None] = [None] * len(read)
             if context.filter != EVERYTHING:
@@ -71,12 +71,12 @@ class Resolve:
             with_keywords=context.plan.uses_keywords and self._backends.has_keywords,
         )
 
-    async def _read(self, organization_id: str, kb_id: str) -> tuple[KnowledgeBase, Epoch]:
-        knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
-        epoch = await self._epochs.read(kb_id) if knowledge_base else None
-        if knowledge_base is None or epoch is None:
-            raise NotFoundError(f"No knowledge base has the id {kb_id!r}. List the knowledge bases to find it.")
-        return knowledge_base, epoch
+    async def _read(self, organization_id: str, kb_ids: Sequence[str]) -> list[tuple[KnowledgeBase, Epoch]]:
+        found = await self._knowledge_bases.at_versions(organization_id, kb_ids)
+        missing = next((kb_id for kb_id in kb_ids if kb_id not in found), None)
+        if missing is not None:
+            raise NotFoundError(f"No knowledge base has the id {missing!r}. List the knowledge bases to find it.")
+        return [found[kb_id] for kb_id in kb_ids]
 
     async def _chunks(self, knowledge_base: KnowledgeBase, tree: Filter) -> ChunkFilter:
         """Select the chunks of the knowledge base that pass the filter."""

@@ -11,7 +11,7 @@ from pymongo.write_concern import WriteConcern
 
 from analytiq import clock
 from analytiq.errors import ConflictError
-from analytiq.models.document import Document, DocumentState, ExternalIdentity, Failure
+from analytiq.models.document import Document, DocumentState, ExternalIdentity, Failure, Member
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import object_id, object_ids
 from analytiq.storage.repositories.document_pages import BY_NAME, DocumentQuery, page_of
@@ -349,10 +349,10 @@ class DocumentRepository:
         held = await self._collection.update_one({**key, **no_member}, {"$inc": {"rev": 1}}, session=session)
         return held.matched_count == 1 or await self._collection.find_one(key, {"_id": 1}, session=session) is None
 
-    async def names_of_members(
+    async def members(
         self, organization_id: str, document_ids: Collection[str], tag_ids: Collection[str]
-    ) -> dict[str, str]:
-        """Return the names by id of existing documents with one of the tags; a part of the check of every hit.
+    ) -> dict[str, Member]:
+        """Return the existing documents with one of the tags, by id; a part of the check of every hit.
 
         Read at majority: see `IndexEntryRepository.of_documents`.
         """
@@ -362,9 +362,12 @@ class DocumentRepository:
                 "organization_id": organization_id,
                 "tag_ids": {"$in": list(tag_ids)},
             },
-            {"document_name": 1},
+            {"document_name": 1, "source_url": 1, "tag_ids": 1},
         )
-        return {str(row["_id"]): str(row["document_name"]) async for row in cursor}
+        return {
+            str(row["_id"]): Member(row["document_name"], row.get("source_url"), tuple(row["tag_ids"]))
+            async for row in cursor
+        }
 
     async def names(self, organization_id: str, document_ids: Collection[str]) -> dict[str, str]:
         """Return the names by id of existing documents."""

@@ -95,6 +95,22 @@ class KnowledgeBaseRepository:
         )
         return decode(KnowledgeBase, row) if row else None
 
+    async def at_versions(
+        self, organization_id: str, kb_ids: Collection[str]
+    ) -> dict[str, tuple[KnowledgeBase, Epoch]]:
+        """Return the organization's knowledge bases by id, each with its epoch, at majority and in one command.
+
+        Those that are unknown, or whose deletion has begun, are missing.
+        """
+        query: Row = {"_id": {"$in": object_ids(set(kb_ids))}, "organization_id": organization_id, "status": _SHOWN}
+        lookup: Row = {"from": "kb_epochs", "localField": "_id", "foreignField": "_id", "as": "epochs"}
+        found: dict[str, tuple[KnowledgeBase, Epoch]] = {}
+        async for row in await self._majority.aggregate([{"$match": query}, {"$lookup": lookup}]):
+            for epoch in row.pop("epochs"):
+                kb = decode(KnowledgeBase, row)
+                found[kb.id] = kb, Epoch(kb_id=kb.id, epoch=epoch["epoch"], commit_id=epoch["commit_id"])
+        return found
+
     async def of_organizations(self, organization_ids: Collection[str], kb_ids: Collection[str]) -> list[KnowledgeBase]:
         """Return the knowledge bases of these organizations, each with its organization."""
         query: Row = {

@@ -148,7 +148,7 @@ class Organizations:
             AccessDeniedError: unknown, revoked or expired, or its maker has no rights here; the error does not say
                 which.
         """
-        token = await self._tokens.with_hash(_hash(secret))
+        token, organization = await self._tokens.opened(_hash(secret)) or (None, None)
         now = clock.now()
         standing = await self._makers.standing_of_token(token, now) if token else Standing(None)
         if token is None or standing.permission is None:
@@ -158,7 +158,6 @@ class Organizations:
                 " over.",
                 code="unauthenticated",
             )
-        organization = await self._organizations.get(token.organization_id)
         if organization is None:
             raise AccessDeniedError(
                 "The access token's organization is gone. Use a token of another organization.", code="unauthenticated"

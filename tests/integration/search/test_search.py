@@ -237,10 +237,14 @@ async def test_whatever_a_search_decides_by_is_read_at_majority(
         await migrated.database.command("profile", 0)
     assert answer.results
     read_concerns: dict[str, set[str]] = {}
-    async for row in migrated.database["system.profile"].find({"op": "query"}):
-        collection = row["ns"].split(".", 1)[1]
-        level = row["command"].get("readConcern", {}).get("level", "local")
-        read_concerns.setdefault(collection, set()).add(level)
+    reads = {"$or": [{"op": "query"}, {"command.aggregate": {"$exists": True}}]}
+    async for row in migrated.database["system.profile"].find(reads):
+        command = row["command"]
+        level = command.get("readConcern", {}).get("level", "local")
+        stages = command.get("pipeline", [])
+        joined = [stage["$lookup"]["from"] for stage in stages if "$lookup" in stage]
+        for collection in (row["ns"].split(".", 1)[1], *joined):
+            read_concerns.setdefault(collection, set()).add(level)
     await migrated.database["system.profile"].drop()
     deciding = {name: read_concerns[name] for name in ("knowledge_bases", "kb_epochs", "docs", "document_index")}
     assert all(levels <= {"majority", "snapshot"} for levels in deciding.values()), deciding
