@@ -102,8 +102,9 @@ async def move_knowledge_base(
     """Move a knowledge base to other settings of its index; an empty body turns context on.
 
     Jobs index each document again; a forecast with these settings tells the cost. Searches find each document by its
-    former chunks until its new ones are complete. `waiting_document_count` shows the progress. A move to the former
-    settings cancels: documents not reached yet stay as they are.
+    former chunks until its new ones are complete. Meanwhile, results rank former and new chunks together by scores of
+    two indexes. `waiting_document_count` shows the progress. A move to the former settings cancels: documents not
+    reached yet stay as they are.
     """
     moved = await services.ingestion.knowledge_bases.move(organization.id, kb_id, body.wanted(), request_id=request_id)
     return await _standing(services, moved)

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import type { DocumentDetail } from "@/api/queries";
 
-import { documentState, lacksPassword, searchableIn } from "./document-state";
+import { documentState, hasLockedParts, lacksPassword, searchableIn } from "./document-state";
 
 type Base = DocumentDetail["knowledge_bases"][number];
 
@@ -73,6 +73,12 @@ describe("a document's state in words", () => {
     const failed = (code: string) => document("failed", [], { error: { code, detail: "", at: "" } });
     expect(["encrypted_file", "wrong_password", "corrupt_file"].map((code) => lacksPassword(failed(code)))).toEqual([true, true, false]);
     expect(lacksPassword(document("extracting"))).toBe(false);
+  });
+
+  it("asks for the password of an archive with encrypted files among others", () => {
+    const locked = "1 part was not taken in: 'secret.txt' (needs a password: give the archive its password)";
+    expect(hasLockedParts({ ...document("extracted"), warnings: [locked] })).toBe(true);
+    expect(hasLockedParts({ ...document("extracted"), warnings: ["1 part was not taken in: 'tool.exe' (a link)"] })).toBe(false);
   });
 
   it("is failed where one knowledge base failed, though others are ready", () => {

@@ -43,6 +43,11 @@ export function lacksPassword(document: Document): boolean {
   return document.state === "failed" && ["encrypted_file", "wrong_password"].includes(document.error?.code ?? "");
 }
 
+/** An archive was read, and some of its files are encrypted. */
+export function hasLockedParts(document: Document): boolean {
+  return document.state === "extracted" && document.warnings.some((warning) => warning.includes("(needs a password: "));
+}
+
 function state(tone: Tone, label: string, more: Partial<DocumentState> = {}): DocumentState {
   return { tone, label, reason: null, isLive: false, canRetry: false, canReplay: false, ...more };
 }

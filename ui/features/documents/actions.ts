@@ -51,6 +51,16 @@ function setTags(documentId: string, tagIds: readonly string[]) {
   );
 }
 
+/** The web address of the original; an empty one takes it away. */
+export function changeSourceUrl(documentId: string, address: string) {
+  return answered(
+    api.PUT("/v0/orgs/{organization_id}/documents/{document_id}", {
+      params: { path: path(documentId) },
+      body: { source_url: address },
+    }),
+  );
+}
+
 /** Key by key: what another person set meanwhile under other names stays. Null takes a key out. */
 export async function changeMetadata(documentId: string, changes: MetadataChanges): Promise<void> {
   const outcome = await changeMany({ ids: [documentId] }, { metadata: changes }, () => undefined);

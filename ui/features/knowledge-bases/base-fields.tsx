@@ -27,6 +27,7 @@ export const EDIT_SCHEMA = z.object({
   chunker_type: z.string(),
   chunk_size: z.string(),
   chunk_overlap: z.string(),
+  searched_metadata: z.string(),
 });
 
 export const CREATE_SCHEMA = z
@@ -36,6 +37,7 @@ export const CREATE_SCHEMA = z
     chunker_type: z.string(),
     chunk_size: typedNumber("Enter a whole number from 4 to 8,192.", { least: 4, most: 8192 }),
     chunk_overlap: typedNumber("Enter a whole number of 0 or more.", { least: 0 }),
+    searched_metadata: z.string(),
   })
   .check(
     z.refine((values) => Number(values.chunk_overlap) < Number(values.chunk_size), {
@@ -56,6 +58,7 @@ export function valuesOf(base: KnowledgeBase | undefined): BaseValues {
     chunker_type: base?.chunker_type ?? "recursive",
     chunk_size: String(base?.chunk_size ?? 512),
     chunk_overlap: String(base?.chunk_overlap ?? 128),
+    searched_metadata: (base?.searched_metadata ?? []).join(", "),
   };
 }
 

@@ -18,6 +18,7 @@ import { BaseFields, type BaseValues, bodyOf, CREATE_SCHEMA, valuesOf } from "./
 import { ForecastPanel } from "./forecast-panel";
 import { ModelField } from "./model-field";
 import { forecastQuery, problemOf } from "./queries";
+import { metadataKeys } from "./searched-metadata";
 
 // Loaded when it is opened.
 const ChunkPreview = dynamic(() => import("./chunk-preview"), { ssr: false });
@@ -55,11 +56,13 @@ function Matching({ forecast, isSettling }: { forecast: Schemas["ForecastBody"];
 }
 
 /** What cannot be changed after creation, as the API takes it. */
-function fixedOf(model: string, chunker: string, size: string, overlap: string) {
+function fixedOf(model: string, chunker: string, size: string, overlap: string, searched: string) {
   return {
     chunker_type: chunker,
     chunk_size: Number(size),
     chunk_overlap: Number(overlap),
+    context: true,
+    searched_metadata: metadataKeys(searched),
     ...(model.trim() && { embedding_model: model.trim() }),
   };
 }
@@ -73,11 +76,11 @@ export function CreateForm({ original }: { original: KnowledgeBase | undefined }
   const form = useSchemaForm(CREATE_SCHEMA, original ? { ...values, name: `${original.name} (new settings)` } : values);
   const { control } = form;
   const tagIds = useWatch({ control, name: "tag_ids" });
-  const [model, chunker, size, overlap] = useWatch({
+  const [model, chunker, size, overlap, searched] = useWatch({
     control,
-    name: ["embedding_model", "chunker_type", "chunk_size", "chunk_overlap"],
+    name: ["embedding_model", "chunker_type", "chunk_size", "chunk_overlap", "searched_metadata"],
   });
-  const asked = JSON.stringify({ tag_ids: tagIds, ...fixedOf(model, chunker, size, overlap) });
+  const asked = JSON.stringify({ tag_ids: tagIds, ...fixedOf(model, chunker, size, overlap, searched) });
   const settled = useDebounced(asked, SETTLE_MILLISECONDS);
   const forecast = JSON.parse(settled) as Schemas["ForecastBody"];
   const create = useMutation({
@@ -87,8 +90,7 @@ export function CreateForm({ original }: { original: KnowledgeBase | undefined }
           params: { path: organizationPath() },
           body: {
             ...bodyOf(values),
-            context: true,
-            ...fixedOf(values.embedding_model, values.chunker_type, values.chunk_size, values.chunk_overlap),
+            ...fixedOf(values.embedding_model, values.chunker_type, values.chunk_size, values.chunk_overlap, values.searched_metadata),
           },
           headers: idempotencyKey(),
         }),
@@ -104,11 +106,18 @@ export function CreateForm({ original }: { original: KnowledgeBase | undefined }
       <Form form={form} className="flex flex-col gap-5" onSubmit={(values) => create.mutate(values)}>
         <FormFailure control={control} note="Your entries are still here." />
         <BaseFields control={control} tagNote={<Matching forecast={forecast} isSettling={asked !== settled} />} isFresh />
+        <TextField
+          control={control}
+          name="searched_metadata"
+          label="Searched metadata"
+          hint="Keys, separated by commas: customer, contract_number. A question that names a value finds its documents. A change indexes all documents again."
+          maxLength={2000}
+        />
         <fieldset className="flex flex-col gap-4 border-t border-line pt-4">
           <legend className="sr-only">Fixed after creation</legend>
           <p className="text-text-2">
             <strong className="font-semibold">Fixed after creation.</strong> To use other settings later, clone the knowledge base: texts
-            embedded with the same model come from the cache. Searched metadata can be changed later.
+            embedded with the same model come from the cache.
           </p>
           <ModelField control={control} />
           <SelectField control={control} name="chunker_type" label="Chunker">

@@ -67,6 +67,10 @@ export default function MoveBase({ base, onClose }: { base: KnowledgeBase; onClo
         <Field label="Searched metadata" hint="Keys, separated by commas: customer, contract_number. None by default.">
           <Input value={text} maxLength={2000} onChange={(event) => setText(event.target.value)} />
         </Field>
+        <Banner tone="warning">
+          Until all documents are indexed again, results compare former chunks with new ones, so their order may change from search to
+          search. To switch at once, clone the knowledge base and delete this one when the clone is ready.
+        </Banner>
         {move.error && <Banner tone="failed">{move.error.message}</Banner>}
         <ForecastPanel body={body} isSettling={wanted !== settled} />
       </div>

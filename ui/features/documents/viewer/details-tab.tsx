@@ -17,12 +17,15 @@ import { TagChip } from "@/components/tag-chip";
 import { TagPicker } from "@/components/tag-picker";
 import { Time } from "@/components/time";
 import { Button } from "@/components/ui/button";
+import { hasLockedParts } from "@/lib/document-state";
 import { formatBytes, formatCount, plural } from "@/lib/format";
 
 import { changeMetadata, changeTag } from "../actions";
 import type { MetadataChanges } from "../bulk-changes";
 import { ParentLink, Parts } from "./parts";
 
+const FilePassword = dynamic(() => import("./file-password").then((module) => module.FilePassword), { ssr: false });
+const SourceUrlDialog = dynamic(() => import("./source-url-dialog").then((module) => module.SourceUrlDialog), { ssr: false });
 const MetadataDialog = dynamic(() => import("../metadata-dialog").then((module) => module.MetadataDialog), { ssr: false });
 
 const TONE_OF: Record<string, Tone> = {
@@ -101,11 +104,9 @@ export function DetailsTab({ document }: { document: DocumentDetail }) {
                 {document.external_identity.version && ` (version ${document.external_identity.version})`}
               </Line>
             )}
-            {document.source_url && (
-              <Line term="Original">
-                <SourceLink address={document.source_url} />
-              </Line>
-            )}
+            <Line term="Original">
+              <Original document={document} />
+            </Line>
             <Line term="SHA-256">
               <span className="font-mono text-xs break-all">{document.sha256}</span>
             </Line>
@@ -116,8 +117,28 @@ export function DetailsTab({ document }: { document: DocumentDetail }) {
           <Metadata document={document} />
         </section>
         <Parts document={document} />
+        {hasLockedParts(document) && (
+          <section className="lg:col-span-2">
+            <FilePassword document={document} title="Some files in this archive need a password" />
+          </section>
+        )}
       </div>
     </ScrollArea>
+  );
+}
+
+function Original({ document }: { document: DocumentDetail }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <span className="inline-flex max-w-full flex-wrap items-center gap-2">
+      {document.source_url ? <SourceLink address={document.source_url} /> : <span className="text-text-2">No web address</span>}
+      <May to="update_document">
+        <Button size="small" onClick={() => setOpen(true)} aria-label={document.source_url ? "Edit web address" : "Add web address"}>
+          <PencilLine aria-hidden size={13} /> {document.source_url ? "Edit" : "Add"}
+        </Button>
+      </May>
+      {isOpen && <SourceUrlDialog document={document} onClose={() => setOpen(false)} />}
+    </span>
   );
 }
 

@@ -16,7 +16,7 @@ const SCHEMA = z.object({ password: required("Enter the file's password.") });
 const EMPTY = { password: "" };
 
 /** Asks for the password of an encrypted file, and extracts the text with it. */
-export function FilePassword({ document }: { document: DocumentDetail }) {
+export function FilePassword({ document, title = "This file needs a password" }: { document: DocumentDetail; title?: string }) {
   const client = useQueryClient();
   const form = useSchemaForm(SCHEMA, EMPTY);
   const give = useMutation({
@@ -30,7 +30,7 @@ export function FilePassword({ document }: { document: DocumentDetail }) {
   return (
     <May to="update_document_password">
       <Form form={form} className="flex max-w-[360px] flex-col gap-3" onSubmit={(values) => give.mutate(values)}>
-        <h2 className="font-semibold">This file needs a password</h2>
+        <h2 className="font-semibold">{title}</h2>
         <FormFailure control={form.control} />
         <TextField
           control={form.control}
