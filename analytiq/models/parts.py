@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 NAMED_PARTS = 10
 """Most parts that a warning names."""
+LOCKED = "needs a password: give the archive its password"
+"""The reason against an encrypted file in an archive."""
 
 
 @dataclass(frozen=True, slots=True)

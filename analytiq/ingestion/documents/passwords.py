@@ -11,6 +11,7 @@ from analytiq.inference.credentials.encryption import Vault
 from analytiq.ingestion.documents.requests import extract_request
 from analytiq.ingestion.documents.service import unknown_document
 from analytiq.models.document import Document, DocumentState
+from analytiq.models.parts import LOCKED
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
@@ -61,7 +62,9 @@ class DocumentPasswords:
 
 
 def lacks_password(document: Document) -> bool:
-    """Return True if the document's extraction failed for want of its password."""
+    """Return True if the document's extraction failed for want of its password, or files in it stayed locked."""
+    if document.state is DocumentState.EXTRACTED:
+        return any(f"({LOCKED})" in warning for warning in document.warnings)
     return (
         document.state is DocumentState.FAILED
         and document.error is not None

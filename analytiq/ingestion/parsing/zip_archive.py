@@ -14,10 +14,10 @@ from analytiq.ingestion.parsing.charset import decode_text
 from analytiq.ingestion.parsing.part_list import list_of_parts
 from analytiq.ingestion.parsing.parts import PartCollector, UnreadablePartError
 from analytiq.ingestion.parsing.passwords import needs_password
+from analytiq.models.parts import LOCKED
 from analytiq.models.text import ParsedDocument
 
 BLOCK_BYTES = 256 * 1024
-LOCKED = "needs a password: give the archive its password"
 DAMAGED = "damaged"
 LINK = "a link"
 

@@ -1,5 +1,7 @@
 """Passwords of encrypted files: at the upload, later, wrong, and from another organization."""
 
+from pathlib import Path
+
 import pytest
 from cryptography.fernet import Fernet
 from pydantic import SecretStr
@@ -8,6 +10,7 @@ from structlog.testing import capture_logs
 from analytiq.errors import InvalidInputError, NotFoundError
 from analytiq.inference.credentials.encryption import Vault
 from analytiq.inference.credentials.rotation import Rotation
+from analytiq.ingestion.documents.passwords import lacks_password
 from analytiq.models.document import Document, DocumentState
 from analytiq.models.upload import DuplicatePolicy
 from analytiq.storage.client import MongoConnection
@@ -106,3 +109,15 @@ async def test_change_of_the_secret_key_renews_passwords(tenant: Tenant, migrate
     assert renewed is not None
     assert renewed.offered_password not in {None, document.offered_password}
     assert new.decrypt(str(renewed.offered_password)).get_secret_value() == RIGHT
+
+
+async def test_archive_with_locked_files_among_others_takes_a_password_later(tenant: Tenant) -> None:
+    content = (Path(__file__).parents[2] / "data" / "encrypted" / "mixed.zip").read_bytes()
+    document = (await tenant.upload("mixed.zip", content)).document
+    failed = await extracted(tenant, document.id)
+    assert code_of(failed) == "encrypted_file"
+    half_open = await give(tenant, document.id, "other")
+    assert half_open.state is DocumentState.EXTRACTED
+    assert lacks_password(half_open)
+    parts = await tenant.services.repositories.document_parts.of_container(tenant.id, document.id)
+    assert [part.path for part in parts] == ["whales.txt"]
