@@ -16,6 +16,9 @@ PYTHON ?= $(shell for candidate in python3.11 python3.12 python3.13 python3; do 
 # Test processes. Each has a platform of its own in the end-to-end tests, about 650 MB.
 TEST_PROCESSES ?= 2
 
+# Schemathesis takes two seconds of each test process to import as pytest's plugin, and only the end-to-end tests use it.
+WITHOUT_FUZZING := -p no:schemathesis
+
 # For targets that run others at once; each one's output is shown whole when it ends.
 SIDE_BY_SIDE := --jobs=2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
@@ -142,13 +145,13 @@ test: setup-dev ## Run every test, on a real MongoDB
 	$(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile --ignore=tests/unit --ignore=tests/contract
 
 test-coverage: $(VENV)/.development ## Run unit and contract tests; fail below the floor of branches covered
-	$(BIN)/pytest tests/unit tests/contract -n $(TEST_PROCESSES) --dist loadfile --cov --cov-report=term
+	$(BIN)/pytest tests/unit tests/contract -n $(TEST_PROCESSES) --dist loadfile --cov --cov-report=term $(WITHOUT_FUZZING)
 
 check: setup-dev ## Lint, types of what changed, import contracts and the quick unit tests, side by side
 	@$(MAKE) --no-print-directory $(SIDE_BY_SIDE) test-unit lint-changed-types lint-ui lint-texts
 
 test-unit: $(VENV)/.development
-	$(BIN)/pytest tests/unit -n $(TEST_PROCESSES) -q -m "not slow" --hypothesis-profile=quick
+	$(BIN)/pytest tests/unit -n $(TEST_PROCESSES) -q -m "not slow" --hypothesis-profile=quick $(WITHOUT_FUZZING)
 
 mutate: setup-dev ## Mutate the pure modules named in pyproject.toml and list the mutants that no test notices
 	$(BIN)/mutmut run --max-children $(TEST_PROCESSES)
