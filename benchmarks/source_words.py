@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 from zipfile import BadZipFile, ZipFile
 
+import olefile
 import pypdfium2 as pdfium
 from lxml import etree
 
@@ -87,6 +88,8 @@ def _is_odf(element: Any) -> bool:
 
 
 def _is_vanished(element: Any) -> bool:
+    if _local(element) == "table-row":
+        return any(name.endswith("}visibility") and value != "visible" for name, value in element.attrib.items())
     return _local(element) == "r" and element.find("{*}rPr/{*}vanish") is not None
 
 
@@ -248,6 +251,21 @@ def _mail(path: Path) -> Iterator[str]:
         yield from _html_pieces(content) if body.get_content_subtype() == "html" else [content]
 
 
+def _outlook(path: Path) -> Iterator[str]:
+    """Yield the subject and the body of a message, the richest form of it that is no rich text."""
+    with olefile.OleFileIO(str(path)) as file:
+
+        def stream(name: str) -> bytes:
+            return file.openstream(name).read() if file.exists(name) else b""
+
+        yield stream("__substg1.0_0037001F").decode("utf-16-le")
+        html = stream("__substg1.0_10130102")
+        if html:
+            yield from _html_pieces(_decoded(html))
+        elif not file.exists("__substg1.0_10090102"):
+            yield stream("__substg1.0_1000001F").decode("utf-16-le")
+
+
 def _rtf(path: Path) -> Iterator[str]:
     """Yield the text outside of destinations that are not shown."""
     source = path.read_text(encoding="latin-1")
@@ -325,6 +343,7 @@ _READERS: dict[str, Callable[[Path], Iterator[str]]] = {
     ".pdf": _pdf,
     ".epub": _book,
     ".eml": _mail,
+    ".msg": _outlook,
     ".rtf": _rtf,
     ".json": _json,
     ".ipynb": _notebook,

@@ -20,6 +20,7 @@ from analytiq.ingestion.parsing.completeness import count_words, lost_words
 from analytiq.ingestion.parsing.email_text import write_plain_text
 from analytiq.ingestion.parsing.html import decode_html, hidden_warnings, write_html
 from analytiq.ingestion.parsing.html_tree import html_tree
+from analytiq.ingestion.parsing.office_words import append_lost
 from analytiq.ingestion.parsing.parts import PartCollector
 from analytiq.ingestion.parsing.rtf import write_rtf
 from analytiq.ingestion.parsing.text_builder import TextBuilder
@@ -99,6 +100,8 @@ def _message_page(message: Part, findings: _Findings, *, depth: int) -> ParsedPa
     before = len(findings.attachments)
     body = _body(message, findings, depth=depth)
     lines = [f"{name}: {value}" for name in SHOWN_HEADERS if (value := _header(message, name))]
+    for name in _cut_headers(message):
+        findings.warnings[f"only the first {MAX_HEADER_CHARACTERS} characters of the header {name} are read"] = None
     if attached := findings.attachments[before:]:
         lines.append(f"Attachments: {', '.join(attached[:NAMED_ATTACHMENTS])}")
     builder = TextBuilder()
@@ -185,6 +188,8 @@ def _leaf_page(part: Part, content_type: str, findings: _Findings) -> ParsedPage
             is_flowed = str(part.get_param("format") or "").lower() == "flowed"
             drops_blanks = str(part.get_param("delsp") or "").lower() == "yes"
             write_plain_text(builder, decoded.text, is_flowed=is_flowed, drops_blanks=drops_blanks)
+            if not drops_blanks:
+                append_lost(builder, decoded.text.splitlines())
         findings.warnings.update(dict.fromkeys(decoded.warnings))
     return builder.page(1)
 
@@ -212,6 +217,13 @@ def _header(message: Part, wanted: str) -> str:
         if name.lower() == wanted.lower():
             return _BLANKS.sub(" ", _decoded(str(value))).strip()
     return ""
+
+
+def _cut_headers(message: Part) -> list[str]:
+    """Return the names of shown headers that were cut as they were read."""
+    shown = {name.lower() for name in (*SHOWN_HEADERS, "Subject")}
+    found = (name for name, value in message.raw_items() if len(str(value)) >= MAX_HEADER_CHARACTERS)
+    return [name for name in found if name.lower() in shown]
 
 
 def _decoded(raw: str) -> str:

@@ -12,6 +12,7 @@ from analytiq.ingestion.parsing.charset import decode_text
 from analytiq.ingestion.parsing.html import first_heading, hidden_warnings, write_html
 from analytiq.ingestion.parsing.html_tree import html_tree
 from analytiq.ingestion.parsing.markdown import write_markdown
+from analytiq.ingestion.parsing.office_words import append_lost
 from analytiq.ingestion.parsing.plain_text import without_control_sequences
 from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.models.text import ParsedDocument
@@ -44,10 +45,26 @@ class NotebookParser:
         language = _language(notebook)
         builder = TextBuilder()
         hidden = sum(_write_cell(builder, cell, language) for cell in cells)
+        appended = append_lost(builder, _pieces(cells))
         page = builder.page(1)
         report_progress(1, 1)
-        warnings = (*decoded.warnings, *hidden_warnings(hidden), *_cut_warnings(cells))
+        warnings = (*_appended_warnings(appended), *decoded.warnings, *hidden_warnings(hidden), *_cut_warnings(cells))
         return ParsedDocument((page,), warnings, first_heading(page))
+
+
+def _pieces(cells: list[dict[str, object]]) -> Iterator[str]:
+    """Yield the sources of cells and what they printed, without the readers of cells; texts are compared as HTML."""
+    for cell in cells:
+        if cell.get("cell_type") != "markdown":
+            yield _text(cell.get("source", cell.get("input")))
+        outputs = _mappings(cell.get("outputs"))
+        printed = [_text(output.get("text")) for output in outputs]
+        if sum(len(_html_of(output)) or len(_printed(output)) for output in outputs) <= MAX_OUTPUT_CHARACTERS:
+            yield from map(without_control_sequences, printed)
+
+
+def _appended_warnings(words: int) -> tuple[str, ...]:
+    return (f"{words} words of cells stand in unusual places; they are at the end of the text",) if words else ()
 
 
 def _cut_warnings(cells: list[dict[str, object]]) -> Iterator[str]:

@@ -108,6 +108,12 @@ def test_lines_that_the_sender_broke_are_joined(parse: Parse) -> None:
     )
 
 
+def test_recipients_that_are_cut_are_told(parse: Parse) -> None:
+    recipients = ",\n ".join(f"person{number}@example.com" for number in range(1000))
+    document = parse(f"Subject: x\nTo: {recipients}\n\nwords".encode())
+    assert document.warnings == ("only the first 10000 characters of the header To are read",)
+
+
 def test_words_that_the_sender_broke_are_whole(parse: Parse) -> None:
     head = b"Subject: x\nContent-Type: text/plain; format=flowed; delsp=yes\n\n"
     text = parse(head + b"The agree \nment  \nends.\n-- \nAnn").pages[0].text

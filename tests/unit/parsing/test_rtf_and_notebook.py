@@ -147,6 +147,15 @@ def test_notebook_gives_texts_code_and_what_it_printed(notebook: Read) -> None:
     )
 
 
+def test_words_that_no_reader_of_a_cell_took_are_appended_and_counted(tmp_path: Path) -> None:
+    outputs = [{"output_type": "error", "ename": "KeyError", "evalue": "depth", "text": ["at lock seven"]}]
+    path = tmp_path / "work.ipynb"
+    path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": "depth()", "outputs": outputs}]}))
+    document = NotebookParser().parse(path, ParseOptions(), lambda done, total: None)
+    assert document.pages[0].text.endswith("KeyError: depth\n```\n\nat lock seven")
+    assert document.warnings == ("3 words of cells stand in unusual places; they are at the end of the text",)
+
+
 def test_printed_table_names_its_values(notebook: Read) -> None:
     frame = "<table><tr><th></th><th>fruit</th></tr><tr><th>0</th><td>quince</td></tr></table>"
     outputs = [{"output_type": "execute_result", "data": {"text/html": frame, "text/plain": "0 quince"}}]
