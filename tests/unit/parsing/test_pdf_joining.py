@@ -14,6 +14,8 @@ from analytiq.ingestion.parsing.pdf_layout.joining import continued
         ("a long pas-", "sage", "a long passage"),
         ("two-", "and three-year", "two- and three-year"),
         ("North-", "South", "North-South"),
+        ("state-of-the-", "art", "state-of-the-art"),
+        ("non-nar-", "cotic", "non-narcotic"),
         ("a dash -", "below", "a dash - below"),
         ("-", "below", "- below"),
     ],

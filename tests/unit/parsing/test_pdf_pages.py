@@ -157,6 +157,22 @@ def test_names_that_recur_under_each_group_stand_under_their_group(path: Path) -
     assert "Plant: mill 2; 2024 Sales: 2.1; 2024 Cost: 2.2; 2025 Sales: 2.3; 2025 Cost: 2.4" in table
 
 
+def test_rules_that_part_groups_of_rows_join_no_rows(path: Path) -> None:
+    shades = "0.9 g 56 694 400 18 re f 56 610 400 18 re f 0 g"
+    goods = [[f"Good {n}", "S", f"{n}", f"{n}.00"] for n in range(1, 4)]
+    content = " ".join(
+        (
+            rows(COLUMNS, 724, [["Article", "Size", "Stock", "Value"]]),
+            show(60, 700, "Lanterns", font="F2"),
+            rows(COLUMNS, 680, goods, pitch=20),
+            show(60, 616, "Anchors", font="F2"),
+            rows(COLUMNS, 596, goods, pitch=20),
+        )
+    )
+    found = "\n".join(of_kind(read(path, f"{shades} {content}"), BlockKind.TABLE))
+    assert found.count("Article: Good 2; Size: S; Stock: 2; Value: 2.00") == 2
+
+
 # ── Text that is no table ──────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -175,9 +191,24 @@ def test_numbered_clauses_are_items_and_no_table(path: Path) -> None:
 
 
 def test_justified_lines_of_a_narrow_column_are_no_table(path: Path) -> None:
-    words = [("iron", "sea", "oak"), ("salt", "dew", "elm"), ("gold", "ash", "fir"), ("mist", "ice", "yew")]
+    words = [("iron", "a", "harbour"), ("saltwater", "dew", "of"), ("gold", "under", "ash"), ("a", "misty", "island")]
     parts = [f"BT /F1 10 Tf 60 {740 - 12 * at} Td 20 Tw ({' '.join(line)}) Tj ET" for at, line in enumerate(words)]
     assert of_kind(read(path, " ".join(parts)), BlockKind.TABLE) == []
+
+
+def test_cells_of_equal_width_are_a_table(path: Path) -> None:
+    cells = [[f"r{row}c{column}" for column in range(5)] for row in range(6)]
+    (table,) = of_kind(read(path, rows((60, 100, 140, 180, 220), 740, cells)), BlockKind.TABLE)
+    assert table.splitlines()[2] == "r2c0\tr2c1\tr2c2\tr2c3\tr2c4"
+
+
+def test_lines_numbered_at_the_margin_keep_their_numbers(path: Path) -> None:
+    lines = ["IN THE SUPREME COURT OF THE UNITED STATES", "- - - - - - - - - - x", "MICHAEL KNOWLES, :", "WARDEN, :"]
+    parts = [show(60, 740 - 26 * at, str(at + 1)) for at in range(4)]
+    xs = (148, 126, 126, 126)
+    parts += [show(x, 740 - 26 * at, line) for at, (x, line) in enumerate(zip(xs, lines, strict=True))]
+    text = " ".join(read(path, " ".join(parts)).text.split())
+    assert text.index("1 IN THE") < text.index("2 - - -") < text.index("3 MICHAEL")
 
 
 def test_bullets_that_are_drawn_make_items(path: Path) -> None:
@@ -243,6 +274,12 @@ def test_watermark_across_the_page_is_a_line_and_parts_no_text(path: Path) -> No
     assert [text.index(f"line {line} ") for line in range(30)] == sorted(
         text.index(f"line {line} ") for line in range(30)
     )
+
+
+def test_letters_slanted_by_their_matrix_stay_in_their_line(path: Path) -> None:
+    slanted = show(146, 740, "Lophophora", turn="1 0 0.33 1")
+    content = f"{show(60, 740, 'known botanically')} {slanted} {show(206, 740, 'williamsii')} {_prose(3)}"
+    assert "known botanically Lophophora williamsii" in read(path, content.replace(" 760 Tm", " 700 Tm")).text
 
 
 # ── Right to left ──────────────────────────────────────────────────────────────────────────────────────────────────

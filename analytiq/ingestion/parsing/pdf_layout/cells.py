@@ -116,20 +116,20 @@ def _by_edges(grid: Sequence[Placed], bounds: Bounds, edges: Sequence[Edge]) -> 
         groups[bisect_left(heights, word.base + 0.25 * word.size)].append(index)
     if len(groups) < max(3, 0.4 * len(grid)) or max(map(len, groups.values())) > MOST_LINES:
         return []
-    out = [groups[key] for key in sorted(groups, reverse=True)]
-    # No rule ends the rows above the first rule and below the last one: a header may stand with the first row.
-    first = _parted_by_pitch(grid, out[0]) if len(heights) in groups else [out[0]]
-    last = _parted_by_pitch(grid, out[-1]) if 0 in groups and len(out) > 1 else out[-1:]
-    return [*first, *out[1:-1], *last]
+    # Rules may part groups of rows alone, or stand below the header and the first row together.
+    return [part for key in sorted(groups, reverse=True) for part in _parted_by_pitch(grid, groups[key])]
 
 
 def _parted_by_pitch(grid: Sequence[Placed], group: Sequence[int]) -> list[list[int]]:
-    """Part lines that stand too far apart for one cell, or are a bold header above others."""
+    """Part lines between two rules: full lines too far apart for one cell, or a bold header above others."""
+    most = max(len(grid[index]) for index in group)
     out = [[group[0]]]
     for above, below in itertools.pairwise(group):
         first, second = grid[above][0][1].words[0], grid[below][0][1].words[0]
         is_header = first.bold and not second.bold and len(grid[above]) > 1 and len(grid[below]) > 1
-        if first.base - second.base > LOOSEST_CELL * second.size or is_header:
+        is_full = len(grid[below]) >= max(2, most - 1) and grid[below][0][0] == 0
+        is_far = first.base - second.base > LOOSEST_CELL * second.size
+        if (is_full and is_far) or is_header:
             out.append([below])
         else:
             out[-1].append(below)

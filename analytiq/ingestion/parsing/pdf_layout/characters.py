@@ -199,7 +199,7 @@ class _WordReader:
 
     def _begin(self, index: int, text: str, bounds: _Sides) -> _PlacedWord:
         angle = pdfium_c.FPDFText_GetCharAngle(self._raw, index)
-        quarter = _quarter_of(angle) if angle else 0
+        quarter = self._quarter_of(index, angle) if angle else 0
         pdfium_c.FPDFText_GetCharOrigin(self._raw, index, *self._origin)
         sides = _upright(quarter, bounds)
         x0, y0, x1, y1 = sides
@@ -215,6 +215,14 @@ class _WordReader:
         )
         self._words.append(word)
         return word
+
+    def _quarter_of(self, index: int, angle: float) -> int:
+        quarter = _nearest_quarter(angle)
+        matrix = pdfium_c.FS_MATRIX()
+        if quarter == ASKEW and pdfium_c.FPDFText_GetMatrix(self._raw, index, ctypes.byref(matrix)):
+            # Letters slanted by their matrix, as italics of a font without them, have an angle on a straight line.
+            return _nearest_quarter(math.atan2(matrix.b, matrix.a))
+        return quarter
 
     def _looks_of(self, index: int) -> _Looks:
         text_object = pdfium_c.FPDFText_GetTextObject(self._raw, index)
@@ -244,7 +252,7 @@ def _letter_of(code: int) -> str:
     return "" if text.isspace() else text
 
 
-def _quarter_of(angle: float) -> int:
+def _nearest_quarter(angle: float) -> int:
     quarters = angle / (math.pi / 2)
     nearest = round(quarters)
     return nearest % 4 if abs(quarters - nearest) * (math.pi / 2) <= MOST_ASKEW else ASKEW

@@ -32,6 +32,8 @@ RUNNING_WORDS = 4
 """Least words of a chunk of running text."""
 LONGEST_TITLE = 12
 """Most words of the title of a group of rows, below which the header of the table still stands."""
+FOOT = 0.08
+"""Part of the page's height in which a last line is no heading."""
 ENOUGH_LETTERS = 150
 _BESIDE_TABLES = {BlockKind.FURNITURE, BlockKind.CAPTION, BlockKind.FOOTNOTE}
 
@@ -116,6 +118,7 @@ class DocumentLayout:
         mark_footnotes(pieces, body, area)
         for part in page.parts:
             pieces += _pieces_of_part(part, page, body)
+        _set_foot_aside(pieces, area)
         self._settle_tables(page.page_number, pieces)
         middle = (area.y0 + area.y1) / 2
         running = [page.rows[index] for index in sorted(furniture)]
@@ -197,6 +200,15 @@ def _items(page: RawPage, rows: Sequence[Row]) -> list[Item]:
     order.add(part)
     order.items += (PlacedTable(table.table, table.bounds) for table in pending)
     return order.items
+
+
+def _set_foot_aside(pieces: Sequence[Piece], area: Bounds) -> None:
+    """Keep a last line at the foot of the page from being a heading: nothing follows it."""
+    if pieces:
+        last = pieces[-1]
+        is_at_foot = last.bounds.y1 < area.y0 + FOOT * (area.y1 - area.y0)
+        if is_at_foot and last.kind is BlockKind.PARAGRAPH and last.lines == 1 and not last.tag:
+            last.tag = ASIDE
 
 
 def _furniture_piece(row: Row) -> Piece:

@@ -158,6 +158,10 @@ class _GrowingBand:
     def _begins_table(self, row: Row, gap: float) -> bool:
         """Return True for a row of many chunks that stands apart below rows of few, such as addresses."""
         rows = self._rows[self._start : self.end]
+        below = self._rows[self.end + 1 : self.end + 2]
+        words = sum(len(chunk.text) > 1 for chunk in row[:50])
+        if not below or len(below[0]) <= MOST_BEFORE or words < 0.5 * min(len(row), 50):
+            return False
         if len(rows) > MOST_ABOVE_TABLE or len(row) < MOST_BEFORE + 2 or max(map(len, rows)) > MOST_BEFORE:
             return False
         gaps = [bottom_of(one) - top_of(other) for one, other in itertools.pairwise(rows)]

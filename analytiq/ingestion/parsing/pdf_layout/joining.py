@@ -28,11 +28,14 @@ def continued(above: str, below: str) -> str:
     if _ends_in_hyphen(above) and below[:1].islower():
         if below.split(maxsplit=1)[0] in _SUSPENDED:
             return f"{above} {below}"
-        if "-" in above[-LONGEST_COMPOUND:-1].rpartition(" ")[2]:
-            # A compound with another hyphen, such as `state-of-the-` above `art`.
-            return above + below
-        return above[:-1] + below
+        return glued(above, below) if _is_compound(above) else above[:-1] + below
     return glued(above, below)
+
+
+def _is_compound(text: str) -> bool:
+    """Return True if the last hyphen is one of several, as in `state-of-the-`, or follows a single letter."""
+    parts = text[-LONGEST_COMPOUND:-1].rpartition(" ")[2].split("-")
+    return len(parts) > 2 or (len(parts) > 1 and len(parts[-1]) == 1)
 
 
 def _ends_in_hyphen(text: str) -> bool:

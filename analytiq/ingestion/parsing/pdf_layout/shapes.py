@@ -23,11 +23,15 @@ STEP = 1.25
 """Least pitch between the rows of wrapped cells, in the pitch of their lines."""
 LEAST_STEPS = 3
 LEAST_STEPPED = 6
+LONGEST_LABEL = 3.5
+"""Most words, on average, of the labels beside wrapped text."""
 MOST_LINES_OF_STEP = 8
 LEAST_JUSTIFIED = 3
 """Least words of a line whose blanks can be compared."""
 SAME_BLANK = 0.12
 """Largest difference of equal blanks, in heights of letters."""
+SAME_START = 1.0
+"""Largest distance, in points, of words that begin at one place."""
 WIDE_GUTTER = 1.2
 VERY_WIDE_GUTTER = 2.0
 FEW_ROWS = 4
@@ -61,7 +65,7 @@ def is_in_steps(rows: Sequence[Row]) -> bool:
 
 def steps_of(rows: Sequence[Row]) -> list[int]:
     """Return the indexes of the first lines of rows of wrapped cells; none if the lines are not such rows."""
-    if len(rows) < LEAST_STEPPED or max(map(len, rows)) < LEAST_STEPS:
+    if len(rows) < LEAST_STEPPED or max(map(len, rows)) < 2:
         return []
     pitches = [base_of(above) - base_of(below) for above, below in pairwise(rows)]
     usual = sorted(pitches)[len(pitches) // 4]
@@ -70,7 +74,9 @@ def steps_of(rows: Sequence[Row]) -> list[int]:
         return []
     first = set(starts)
     most = max(len(rows[start]) for start in starts)
-    full = sum(len(rows[start]) >= max(3, most - 1) for start in starts)
+    if most == 2 and mean(len(rows[start][0].words) for start in starts) > LONGEST_LABEL:
+        return []
+    full = sum(len(rows[start]) >= max(2, most - 1) for start in starts)
     inside = [len(row) for index, row in enumerate(rows) if index not in first]
     return starts if inside and full >= 0.8 * len(starts) and mean(inside) < most - 0.5 else []
 
@@ -79,7 +85,20 @@ def is_justified(rows: Sequence[Row]) -> bool:
     """Return True for lines of words with equal blanks, as justified text has them in narrow columns."""
     parted = [row for row in rows if len(row) > 1]
     found = [equal for equal in map(has_equal_blanks, parted) if equal is not None]
-    return len(found) >= max(2, 0.5 * len(parted)) and sum(found) >= 0.7 * len(found)
+    if len(found) < max(2, 0.5 * len(parted)) or sum(found) < 0.7 * len(found):
+        return False
+    return not _starts_align(parted)
+
+
+def _starts_align(rows: Sequence[Row]) -> bool:
+    """Return True if words inside of lines begin under those of the line above, as codes of equal width do."""
+    aligned = total = 0
+    for above, below in pairwise(rows):
+        starts = sorted(word.x0 for chunk in above for word in chunk.words)[1:]
+        for word in [word for chunk in below for word in chunk.words][1:]:
+            total += 1
+            aligned += bisect_right(starts, word.x0 + SAME_START) > bisect_left(starts, word.x0 - SAME_START)
+    return aligned >= 0.85 * max(total, 1)
 
 
 def has_equal_blanks(row: Row) -> bool | None:
