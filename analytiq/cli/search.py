@@ -170,7 +170,10 @@ def print_passage(passage: Passage, *, heading: str) -> None:
 
 
 def _details(passage: Passage) -> Iterator[str]:
-    """Yield a line of the tags of the passage's document, and one of its metadata."""
+    """Yield a line of the passage's chunk, one of the tags of its document, and one of its metadata."""
+    if passage.chunk_id:
+        noun = "token" if passage.token_count == 1 else "tokens"
+        yield f"chunk {passage.chunk_id}, {passage.token_count} {noun}"
     if passage.tags:
         yield f"tags: {', '.join(passage.tags)}"
     if passage.metadata:

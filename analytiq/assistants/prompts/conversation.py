@@ -100,6 +100,13 @@ def _shown(passage: ShownPassage) -> dict[str, object]:
 
 
 def _of_document(passage: ShownPassage) -> dict[str, object]:
-    """Return what is known of the passage's document, without empty fields."""
-    known: dict[str, object] = {"source_url": passage.source_url, "tags": [one_line(tag) for tag in passage.tags]}
+    """Return what is known of the passage and its document, without empty fields."""
+    known: dict[str, object] = {
+        "chunk_id": passage.chunk_id,
+        "rank": passage.rank,
+        "token_count": passage.token_count,
+        "source_url": passage.source_url,
+        "tags": [one_line(tag) for tag in passage.tags],
+        "metadata": dict(passage.metadata),
+    }
     return {name: value for name, value in known.items() if value}
