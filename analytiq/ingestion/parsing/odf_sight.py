@@ -4,9 +4,9 @@ Styles, pages and shapes state colors and places. What stands on a ground that m
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import repeat
 
 from analytiq.ingestion.parsing.completeness import count_words
 from analytiq.ingestion.parsing.odf_styles import attribute, local_name
@@ -16,7 +16,6 @@ SMALLEST = 1.5
 """Least size of letters that can be read, in points."""
 NEARLY_WHITE = 247
 _MOST_PARENTS = 20
-_MOST_COLUMNS = 16_384
 _FAMILIES = {
     "p": "paragraph", "h": "paragraph", "span": "text", "a": "text", "section": "section", "table": "table",
     "table-row": "table-row", "table-cell": "table-cell",
@@ -28,6 +27,8 @@ _LENGTH = re.compile(r"(-?\d{1,6}(?:\.\d{1,6})?)(cm|mm|in|pt|pc|px)")
 _POINTS = {"cm": 72 / 2.54, "mm": 7.2 / 2.54, "in": 72.0, "pt": 1.0, "pc": 12.0, "px": 0.75}
 
 _Key = tuple[str, str]
+_Columns = tuple[list[int], list[str]]
+_NO_COLUMNS: _Columns = ([], [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +134,14 @@ class OdfSight:
         if not any(style.is_white or style.is_small for style in self._styles.values()):
             return
         waiting = [(root, look)]
-        columns: dict[Element, list[str]] = {}
+        columns: dict[Element, _Columns] = {}
         while waiting:
             element, look = waiting.pop()
             name = local_name(element)
             if not name or self._is_left_out(element, name):
                 continue
             if name == "table":
-                columns[element] = list(_column_styles(element))
+                columns[element] = _column_styles(element)
             if name == "table-row":
                 waiting += self._cells(element, columns, look)
                 continue
@@ -173,17 +174,17 @@ class OdfSight:
         return stated.over(before)
 
     def _cells(
-        self, row: Element, columns: dict[Element, list[str]], before: _Stated
+        self, row: Element, columns: dict[Element, _Columns], before: _Stated
     ) -> Iterator[tuple[Element, _Stated]]:
         """Yield what stands in each cell; a cell without a style has that of its row or its column."""
         look = self._styled("table-row", attribute(row, "style-name"), before)
         table = next(row.iterancestors("{*}table"), None)
-        by_column = columns.get(table, []) if table is not None else []
+        by_column = columns[table] if table is not None and table in columns else _NO_COLUMNS
         of_row = attribute(row, "default-cell-style-name")
         may_hide = _is_unseen(self._styled("paragraph", "", self._styled("table-cell", "", look)))
         place = 0
         for cell in row:
-            style = attribute(cell, "style-name") or of_row or (by_column[place] if place < len(by_column) else "")
+            style = attribute(cell, "style-name") or of_row or _style_of(place, by_column)
             if style or len(cell) != 1 or len(cell[0]) or cell[0].attrib or may_hide:
                 inside = self._styled("table-cell", style, look)
                 yield from ((child, inside) for child in cell)
@@ -277,12 +278,19 @@ def _states(style: Element, name: str, value: str) -> bool:
     return any(attribute(properties, name) == value for properties in style.iterchildren())
 
 
-def _column_styles(table: Element) -> Iterator[str]:
-    place = 0
-    for column in table.iter("{*}table-column"):
-        times = min(_times(column), _MOST_COLUMNS - place)
-        yield from repeat(attribute(column, "default-cell-style-name"), times)
-        place += times
+def _column_styles(table: Element) -> _Columns:
+    """Return the runs of columns with one default style: where each ends, and its style."""
+    ends: list[int] = []
+    styles: list[str] = []
+    for column in table.iterfind(".//{*}table-column"):
+        ends.append((ends[-1] if ends else 0) + _times(column))
+        styles.append(attribute(column, "default-cell-style-name"))
+    return ends, styles
+
+
+def _style_of(column: int, runs: _Columns) -> str:
+    place = bisect_right(runs[0], column)
+    return runs[1][place] if place < len(runs[1]) else ""
 
 
 def _times(element: Element) -> int:
