@@ -6,7 +6,7 @@ import typer
 
 from analytiq.cli.connection import api_client
 from analytiq.cli.console import note, print_rows
-from analytiq.cli.options import DataDir
+from analytiq.cli.options import DataDir, IndexType, IndexTypes, SectionLevel
 
 app = typer.Typer()
 _SHOWN_CHARACTERS = 60
@@ -22,6 +22,8 @@ def chunk_preview(
         int | None,
         typer.Option(min=0, max=4096, help="Overlap in tokens. Default: 128, at most a quarter of the chunk."),
     ] = None,
+    section_level: SectionLevel = None,
+    index_type: IndexTypes = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Chunks to show.")] = 100,
     data_dir: DataDir = None,
 ) -> None:
@@ -35,11 +37,14 @@ def chunk_preview(
             chunker_type=chunker,
             chunk_size=chunk_size,
             chunk_overlap=chunk_overlap,
+            section_level=section_level or 0,
+            index_types=index_type or (IndexType.PARAGRAPH,),
             limit=limit,
         )
     rows = [
         (
             str(chunk.chunk_index),
+            chunk.index_type,
             str(chunk.first_page) if chunk.first_page == chunk.last_page else f"{chunk.first_page}-{chunk.last_page}",
             str(chunk.token_count),
             " > ".join(chunk.heading_path),
@@ -47,7 +52,7 @@ def chunk_preview(
         )
         for chunk in preview.chunks
     ]
-    print_rows(("chunk", "page", "tokens", "headings", "text"), rows)
+    print_rows(("chunk", "type", "page", "tokens", "headings", "text"), rows)
     beginning = "" if preview.is_complete else f" of the first {preview.character_count} characters"
     note(f"{len(rows)} of {preview.total_count} chunks{beginning}.")
     if preview.skipped_character_count:

@@ -7,7 +7,7 @@ import typer
 
 from analytiq.cli.connection import api_client
 from analytiq.cli.console import note, print_rows
-from analytiq.cli.options import DataDir
+from analytiq.cli.options import DataDir, IndexType, IndexTypes, SectionLevel
 from analytiq.client import Client, Forecast
 from analytiq.client.organization_models import PriceRange, Range
 from analytiq.errors import NotFoundError
@@ -26,11 +26,22 @@ def forecast(
         int | None,
         typer.Option(min=0, max=4096, help="Overlap in tokens. Default: 128, at most a quarter of the chunk."),
     ] = None,
+    section_level: SectionLevel = None,
+    index_type: IndexTypes = None,
     data_dir: DataDir = None,
 ) -> None:
     """Show what a knowledge base would cost before you create it."""
     with api_client(data_dir) as client:
-        print_forecast(client, tag, chunker=chunker, chunk_size=chunk_size, chunk_overlap=chunk_overlap, model=model)
+        print_forecast(
+            client,
+            tag,
+            chunker=chunker,
+            chunk_size=chunk_size,
+            chunk_overlap=chunk_overlap,
+            model=model,
+            section_level=section_level or 0,
+            index_types=index_type or (IndexType.PARAGRAPH,),
+        )
 
 
 def print_forecast(
@@ -41,6 +52,8 @@ def print_forecast(
     chunk_size: int,
     chunk_overlap: int | None,
     model: str | None,
+    section_level: int = 0,
+    index_types: Sequence[str] = (IndexType.PARAGRAPH,),
 ) -> None:
     """Print the present cost of indexing the documents with any of the tags.
 
@@ -59,6 +72,8 @@ def print_forecast(
         chunk_size=chunk_size,
         chunk_overlap=chunk_overlap,
         embedding_model=model,
+        section_level=section_level,
+        index_types=index_types,
     )
     print_rows(("", "about" if forecast.is_estimated else "exactly", "at least", "at most"), _rows(forecast))
     for sentence in _notes(forecast):

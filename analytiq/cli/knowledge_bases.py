@@ -7,7 +7,7 @@ import typer
 
 from analytiq.cli.connection import api_client
 from analytiq.cli.console import note, print_rows
-from analytiq.cli.options import DataDir
+from analytiq.cli.options import DataDir, IndexType, IndexTypes, SectionLevel
 from analytiq.client import Client, KnowledgeBase, ProblemError, Tag
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError
 
@@ -42,6 +42,8 @@ def kb_create(
         ),
     ] = True,
     searched_metadata: SearchedMetadata = None,
+    section_level: SectionLevel = None,
+    index_type: IndexTypes = None,
     data_dir: DataDir = None,
 ) -> None:
     """Create a knowledge base."""
@@ -55,6 +57,8 @@ def kb_create(
             chunk_overlap=chunk_overlap,
             context=context,
             searched_metadata=searched_metadata or (),
+            section_level=section_level or 0,
+            index_types=index_type or (IndexType.PARAGRAPH,),
         )
         tell_destination(created)
         typer.echo(created.kb_id)
@@ -74,6 +78,8 @@ def kb_move(
     chunker: Annotated[str | None, typer.Option(help="Chunker that splits the texts.")] = None,
     chunk_size: Annotated[int | None, typer.Option(min=1, max=8192, help="Tokens.")] = None,
     chunk_overlap: Annotated[int | None, typer.Option(min=0, max=4096, help="Tokens.")] = None,
+    section_level: SectionLevel = None,
+    index_type: IndexTypes = None,
     yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
     data_dir: DataDir = None,
 ) -> None:
@@ -88,6 +94,8 @@ def kb_move(
             embedding_model=chosen.embedding_model,
             context=context,
             searched_metadata=chosen.searched_metadata if searched_metadata is None else searched_metadata,
+            section_level=chosen.section_level if section_level is None else section_level,
+            index_types=index_type or chosen.index_types,
         )
         about = "about " if forecast.is_estimated else ""
         cost = f"{about}{forecast.spus.value} SPUs for {forecast.document_count} documents"
@@ -100,6 +108,8 @@ def kb_move(
             chunker_type=chunker,
             chunk_size=chunk_size,
             chunk_overlap=chunk_overlap,
+            section_level=section_level,
+            index_types=index_type,
         )
         note(f"Moving {chosen.name!r}: {cost}. `analytiq status` shows the remaining work.")
 

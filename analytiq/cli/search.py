@@ -14,7 +14,7 @@ from analytiq.cli import knowledge_bases
 from analytiq.cli.connection import api_client
 from analytiq.cli.console import note, output
 from analytiq.cli.documents_by_name import ids_of, is_id
-from analytiq.cli.options import DataDir
+from analytiq.cli.options import DataDir, IndexType
 from analytiq.cli.passages import render_passage
 from analytiq.client import Client, Passage
 
@@ -46,6 +46,10 @@ def search(
             metavar="DETAIL", help="Of each document: tags (default), metadata or metadata.<key>. Repeatable."
         ),
     ] = None,
+    index_type: Annotated[
+        list[IndexType] | None,
+        typer.Option(help="Granularity of the passages: paragraph, section or website. Default: all. Repeatable."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the API's response.")] = False,
     data_dir: DataDir = None,
 ) -> None:
@@ -60,6 +64,7 @@ def search(
             mode=mode,
             with_sections=section,
             include=include,
+            index_types=index_type or (),
             as_json=as_json,
         )
 
@@ -91,6 +96,7 @@ def run_search(
     mode: str | None,
     with_sections: bool = False,
     include: Sequence[str] | None = None,
+    index_types: Sequence[str] = (),
     as_json: bool,
 ) -> None:
     """Print the passages found in a knowledge base.
@@ -104,6 +110,7 @@ def run_search(
         mode: the retrievers; None for the default.
         with_sections: print the section of each match in place of its passage.
         include: the details of the documents; None for the default.
+        index_types: granularities of the passages; empty for all.
         as_json: print the API's answer.
     """
     knowledge_base = knowledge_bases.choose(client, kb)
@@ -117,6 +124,7 @@ def run_search(
         mode=mode,
         include_section=with_sections or None,
         include=wanted,
+        index_types=[*index_types],
     )
     if as_json:
         output.print_json(answer.model_dump_json())
@@ -157,6 +165,8 @@ def print_passage(passage: Passage, *, heading: str) -> None:
     """Print a passage with its source."""
     place = f"[bold]{escape(passage.source)}[/], {pages_of(passage)}"
     kind = f"relevance {passage.relevance:.2f}" if passage.is_matched else "beside a match"
+    if passage.index_type != IndexType.PARAGRAPH:
+        kind += f", {passage.index_type}"
     output.print(f"{heading} {place}   [dim]{kind}[/]")
     if path := [name for name in (passage.page_name, *passage.heading_path) if name]:
         output.print(f"   [dim]{escape(' › '.join(path))}[/]")

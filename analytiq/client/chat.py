@@ -62,6 +62,7 @@ class ChatPassage(_Answer):
     document_id: str
     source: str
     chunk_index: int
+    index_type: str = "paragraph"
     first_page: int
     last_page: int
     start: int
@@ -91,6 +92,7 @@ class ChatCitation(_Answer):
     document_id: str
     source: str
     chunk_index: int
+    index_type: str = "paragraph"
     page: int
     start: int
     end: int

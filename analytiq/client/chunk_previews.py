@@ -1,5 +1,6 @@
 """Client call for the chunks that settings would make."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from analytiq.client.connection import Connection
@@ -17,6 +18,8 @@ class ChunkPreviewCalls(Connection):
         chunker_type: str = "recursive",
         chunk_size: int = 512,
         chunk_overlap: int | None = None,
+        section_level: int = 0,
+        index_types: Sequence[str] = ("paragraph",),
         skip: int = 0,
         limit: int = 100,
     ) -> ChunkPreview:
@@ -28,10 +31,13 @@ class ChunkPreviewCalls(Connection):
             chunker_type: name of the chunker.
             chunk_size: most tokens of a chunk.
             chunk_overlap: None: 128, at most a quarter of `chunk_size`.
+            section_level: level of the headings that no chunk crosses, 0 for none.
+            index_types: granularities: paragraph, section, website.
             skip: chunks to skip.
             limit: most chunks of the answer, up to 1,000.
         """
         body: dict[str, Any] = {"chunker_type": chunker_type, "chunk_size": chunk_size, "skip": skip, "limit": limit}
+        body |= {"section_level": section_level, "index_types": list(index_types)}
         given = {"document_id": document_id, "text": text, "chunk_overlap": chunk_overlap}
         body |= {name: value for name, value in given.items() if value is not None}
         answer = self._transport.call("POST", "/chunk-preview", json=body, is_repeatable=True)

@@ -146,11 +146,14 @@ class Client(
         coalesce_neighbors: int = 0,
         context: bool = True,
         searched_metadata: Sequence[str] = (),
+        section_level: int = 0,
+        index_types: Sequence[str] = ("paragraph",),
     ) -> KnowledgeBase:
         """Create a knowledge base; documents that share a tag with it are indexed. Sizes are in tokens.
 
         `context`: embed and search each chunk with its document's title and name, and its headings.
-        `searched_metadata`: metadata keys whose values are part of the context.
+        `searched_metadata`: metadata keys whose values are part of the context. `section_level`: level of the headings
+        that no chunk crosses, 0 for none. `index_types`: granularities to index: paragraph, section, website.
         """
         body: dict[str, Any] = {
             "name": name,
@@ -162,6 +165,8 @@ class Client(
             "coalesce_neighbors": coalesce_neighbors,
             "context": context,
             "searched_metadata": list(searched_metadata),
+            "section_level": section_level,
+            "index_types": list(index_types),
         }
         if embedding_model is not None:
             body["embedding_model"] = embedding_model
@@ -176,6 +181,8 @@ class Client(
         chunker_type: str | None = None,
         chunk_size: int | None = None,
         chunk_overlap: int | None = None,
+        section_level: int | None = None,
+        index_types: Sequence[str] | None = None,
     ) -> KnowledgeBase:
         """Index its documents again by other settings, None for the present ones; searches go on meanwhile.
 
@@ -187,6 +194,8 @@ class Client(
             "chunker_type": chunker_type,
             "chunk_size": chunk_size,
             "chunk_overlap": chunk_overlap,
+            "section_level": section_level,
+            "index_types": None if index_types is None else list(index_types),
         }
         body = {name: value for name, value in settings.items() if value is not None}
         path = f"/knowledge-bases/{segment(kb_id)}/move"
@@ -215,7 +224,7 @@ class Client(
         """Find passages, best first; wait while the knowledge base is being loaded.
 
         `options` are the other options: `mode`, `preset`, `fusion`, `alpha`, `score_threshold`, `rerank`, `hyde`,
-        `include_section`,
+        `include_section`, `index_types` (paragraph, section, website),
         `include` (details of the documents: "tags", "metadata", "metadata.<key>")…
         """
         body = _search_body(query, top_k, skip, document_ids, metadata_filter, coalesce_neighbors, options)

@@ -20,6 +20,8 @@ class ForecastCalls(Connection):
         embedding_model: str | None = None,
         context: bool = True,
         searched_metadata: Sequence[str] = (),
+        section_level: int = 0,
+        index_types: Sequence[str] = ("paragraph",),
     ) -> Forecast:
         """Forecast the cost of indexing a new knowledge base. Sizes are in tokens.
 
@@ -31,9 +33,12 @@ class ForecastCalls(Connection):
             embedding_model: None: the organization's default.
             context: embed each chunk with its context.
             searched_metadata: metadata keys whose values are part of the context.
+            section_level: level of the headings that no chunk crosses, 0 for none.
+            index_types: granularities: paragraph, section, website.
         """
         body: dict[str, Any] = {"tag_ids": list(tag_ids), "chunker_type": chunker_type, "chunk_size": chunk_size}
         body |= {"context": context, "searched_metadata": list(searched_metadata)}
+        body |= {"section_level": section_level, "index_types": list(index_types)}
         if chunk_overlap is not None:
             body["chunk_overlap"] = chunk_overlap
         if embedding_model is not None:

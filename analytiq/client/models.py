@@ -279,6 +279,10 @@ class KnowledgeBase(Answer):
     """Whether chunks are embedded and searched with their document's title and name, and their headings."""
     searched_metadata: list[str] = Field(default_factory=list)
     """Metadata keys whose values are searched with each chunk."""
+    section_level: int = 0
+    """Level of the headings that no chunk crosses; 0 for none."""
+    index_types: list[str] = Field(default_factory=lambda: ["paragraph"])
+    """Granularities that are indexed."""
     status: str
     health: str = ""
     """complete, indexing, incomplete or failed; empty from an API older than this client."""
@@ -306,6 +310,7 @@ class IndexedChunk(Answer):
     context: str = ""
     heading_path: list[str] = Field(default_factory=list)
     page_name: str = ""
+    index_type: str = "paragraph"
 
 
 class PreviewedChunk(Answer):
@@ -321,6 +326,7 @@ class PreviewedChunk(Answer):
     heading_path: list[str]
     page_name: str
     context: str
+    index_type: str = "paragraph"
 
 
 class ChunkPreview(Answer):

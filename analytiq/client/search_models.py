@@ -37,6 +37,7 @@ class Passage(Answer):
     document_id: str
     relevance: float
     chunk_index: int
+    index_type: str = "paragraph"
     is_matched: bool
     first_page: int
     last_page: int

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -98,6 +98,10 @@ def new_server(open_api: OpenApi, folders: Sequence[Path] = ()) -> MCPServer[Any
             list[str] | None,
             Field(description='Of each document: "tags" (default), "metadata" or "metadata.<key>"'),
         ] = None,
+        index_types: Annotated[
+            list[Literal["paragraph", "section", "website"]] | None,
+            Field(description="Granularities of the passages; left out: all that are indexed"),
+        ] = None,
     ) -> FoundPassages:
         """Find passages that answer a question, by meaning and by words, with file, page and place for citing."""
         async with tools_of(context) as tools:
@@ -107,6 +111,7 @@ def new_server(open_api: OpenApi, folders: Sequence[Path] = ()) -> MCPServer[Any
                 "metadata_filter": metadata_filter,
                 "include_section": include_section,
                 "include": include,
+                "index_types": index_types,
             }
             return await tools.search(query, knowledge_base, options)
 

@@ -36,6 +36,7 @@ class FoundPassage(_Answer):
     is_matched: Annotated[bool, Field(description="false for a neighbour of a match")]
     kb_id: str
     chunk_id: str
+    index_type: Annotated[str, Field(description="Granularity: paragraph, section or website (a whole page)")]
     heading_path: Annotated[list[str], Field(description="The headings above the passage, outermost first")]
     page_name: Annotated[str, Field(description="Name of its sheet, slide or chapter; empty for none")]
     rank: Annotated[int | None, Field(description="Place among all matches, from 1")]
@@ -69,6 +70,7 @@ class KnowledgeBaseSummary(_Answer):
     document_count: int
     chunk_count: int
     context: Annotated[bool, Field(description="Whether chunks are searched with their document's title and headings")]
+    index_types: Annotated[list[str], Field(description="Granularities that can be searched")]
 
     @classmethod
     def of(cls, knowledge_base: KnowledgeBase, tags: list[str]) -> "KnowledgeBaseSummary":
@@ -82,6 +84,7 @@ class KnowledgeBaseSummary(_Answer):
             document_count=knowledge_base.document_count,
             chunk_count=knowledge_base.chunk_count,
             context=knowledge_base.context,
+            index_types=knowledge_base.index_types,
         )
 
 

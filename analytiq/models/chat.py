@@ -6,6 +6,7 @@ from enum import StrEnum
 from pydantic import Field, JsonValue
 
 from analytiq.models.document import Failure
+from analytiq.models.index_types import IndexType
 from analytiq.models.shown_passage import ShownPassage
 from analytiq.models.stored import Stored
 
@@ -130,6 +131,7 @@ class ChatCitation(Stored):
     end: int
     quote: str
     marks: tuple[tuple[int, int], ...] = ()
+    index_type: IndexType = IndexType.PARAGRAPH
     heading_path: tuple[str, ...] = ()
     page_name: str = ""
     chunk_id: str = ""

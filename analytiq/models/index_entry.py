@@ -4,6 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from analytiq.models.flaws import FlawKind
+from analytiq.models.index_types import ChunkCounts
 from analytiq.models.stored import Stored
 
 
@@ -12,7 +13,8 @@ class IndexEntry(Stored):
 
     `projection_hash`: hash of the document's fields stored in the chunks, if any. `context_hash`: hash of the
     document's name in the chunks' context, if they have one. `skipped_flaws`: kinds of flawed text that no chunk
-    holds, sorted; only kinds that the text has.
+    holds, sorted; only kinds that the text has. `chunk_counts`: chunks by index type; None if all are paragraphs, as
+    in an older release.
     """
 
     organization_id: str
@@ -22,10 +24,16 @@ class IndexEntry(Stored):
     text_hash: str
     configuration_hash: str
     chunk_count: int
+    chunk_counts: dict[str, int] | None = None
     projection_hash: str | None = None
     context_hash: str | None = None
     skipped_flaws: tuple[FlawKind, ...] = ()
     indexed_at: datetime
+
+    @property
+    def counts(self) -> ChunkCounts:
+        """The chunks by index type."""
+        return ChunkCounts.of(self.chunk_count, self.chunk_counts)
 
 
 class GenerationState(StrEnum):
@@ -38,7 +46,7 @@ class GenerationState(StrEnum):
 
 
 class Generation(Stored):
-    """One complete set of a document's vectors in one knowledge base."""
+    """One complete set of a document's vectors in one knowledge base, of all index types."""
 
     id: str
     organization_id: str
@@ -46,6 +54,7 @@ class Generation(Stored):
     document_id: str
     state: GenerationState
     chunk_count: int
+    chunk_counts: dict[str, int] | None = None
     lease_token: str
     created_at: datetime
     updated_at: datetime

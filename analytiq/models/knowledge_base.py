@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from pydantic import JsonValue
 
+from analytiq.models.index_types import LONGEST_CHUNK, PARAGRAPHS, Chunking, IndexType
 from analytiq.models.stored import Stored
 
 LONGEST_NAME = 200
@@ -39,7 +40,8 @@ class KnowledgeBase(Stored):
     collection back. `first_membership_at`: the time when all pairs of the first indexing were enqueued. The two counts
     were read at `counted_epoch` or later. `vector_store` names the retrieval backend. `context`: chunks are embedded
     and searched with their context; rows of an older release have no such field, and their chunks have none.
-    `searched_metadata`: the metadata keys whose values are part of the context.
+    `searched_metadata`: the metadata keys whose values are part of the context. `section_level`, `index_types` and
+    `longest_chunk`: see `analytiq.models.index_types.Chunking`.
     """
 
     id: str
@@ -55,6 +57,9 @@ class KnowledgeBase(Stored):
     coalesce_neighbors: int
     context: bool = False
     searched_metadata: tuple[str, ...] = ()
+    section_level: int = 0
+    index_types: tuple[IndexType, ...] = PARAGRAPHS
+    longest_chunk: int = LONGEST_CHUNK
     status: KnowledgeBaseStatus
     document_count: int = 0
     chunk_count: int = 0
@@ -67,6 +72,18 @@ class KnowledgeBase(Stored):
     updated_at: datetime
 
     @property
+    def chunking(self) -> Chunking:
+        """The settings by which texts are cut."""
+        return Chunking(
+            self.chunker_type,
+            self.chunk_size,
+            self.chunk_overlap,
+            section_level=self.section_level,
+            index_types=self.index_types,
+            longest_chunk=self.longest_chunk,
+        )
+
+    @property
     def configuration_hash(self) -> str:
         """Return the hash of everything that shapes the vectors; an index entry with another one is outdated."""
         parts = [self.chunker_type, self.chunk_size, self.chunk_overlap, self.embedding_model]
@@ -75,6 +92,10 @@ class KnowledgeBase(Stored):
             # Left out without it: knowledge bases of an older release stay as they are.
             parts += ["context", CONTEXT_RELEASE]
             parts += self.searched_metadata
+        if self.section_level:
+            parts += ["section_level", self.section_level]
+        if self.index_types != PARAGRAPHS:
+            parts += ["index_types", *self.index_types, self.longest_chunk]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def context_hash_of(self, document_name: str, metadata: Mapping[str, JsonValue]) -> str | None:

@@ -2,6 +2,7 @@
 
 from pydantic import Field, JsonValue
 
+from analytiq.models.index_types import IndexType
 from analytiq.models.stored import Stored
 
 
@@ -19,6 +20,7 @@ class ShownPassage(Stored):
     end: int
     relevance: float
     content: str
+    index_type: IndexType = IndexType.PARAGRAPH
     heading_path: tuple[str, ...] = ()
     page_name: str = ""
     chunk_id: str = ""

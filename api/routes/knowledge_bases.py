@@ -154,9 +154,7 @@ async def list_chunks(
     found, total = await services.ingestion.knowledge_bases.chunks(
         organization.id, kb_id, document_id=document_id, skip=skip, limit=limit
     )
-    return ChunkList(
-        chunks=[ChunkResponse.from_model(item.passage, item) for item in found], total_count=total, skip=skip
-    )
+    return ChunkList(chunks=[ChunkResponse.from_chunk(item) for item in found], total_count=total, skip=skip)
 
 
 @router.post("/{kb_id}/search", operation_id="search_knowledge_base")

@@ -14,6 +14,7 @@ from analytiq.models.chat import (
     ChatRole,
     StepKind,
 )
+from analytiq.models.index_types import IndexType
 from analytiq.models.shown_passage import ShownPassage
 from analytiq.models.text import CurrentTexts
 from analytiq.retrieval.pipeline.details import SMALL
@@ -144,6 +145,7 @@ class ChatPassageResponse(ResponseBody):
     document_id: str
     source: str = Field(description="The document's name")
     chunk_index: int
+    index_type: IndexType
     first_page: int
     last_page: int
     start: int
@@ -179,6 +181,7 @@ class ChatCitationResponse(ResponseBody):
     document_id: str
     source: str
     chunk_index: int
+    index_type: IndexType
     page: int
     start: int
     end: int

@@ -10,6 +10,8 @@ from analytiq.ingestion.documents.chunk_preview import (
     PreviewedChunk,
     PreviewRequest,
 )
+from analytiq.models.index_types import PARAGRAPHS, Chunking, IndexType, index_type_at, number_of
+from api.schemas.chunking import IndexTypes, SectionLevel
 from api.schemas.wire import RequestBody, ResponseBody
 
 
@@ -34,6 +36,8 @@ class ChunkPreviewBody(RequestBody):
     chunk_overlap: Annotated[
         int, Field(ge=0, le=4096, description="Tokens; default: 128, at most a quarter of chunk_size")
     ] = 128
+    section_level: SectionLevel = 0
+    index_types: IndexTypes = PARAGRAPHS
     skip: Annotated[int, Field(ge=0, le=1_000_000, description="Chunks to skip")] = 0
     limit: Annotated[int, Field(ge=1, le=1000, description="Maximum number of chunks")] = 100
 
@@ -47,9 +51,13 @@ class ChunkPreviewBody(RequestBody):
         """Convert to the library's request."""
         is_given = "chunk_overlap" in self.model_fields_set
         return PreviewRequest(
-            chunker_type=self.chunker_type,
-            chunk_size=self.chunk_size,
-            chunk_overlap=self.chunk_overlap if is_given else min(self.chunk_overlap, self.chunk_size // 4),
+            Chunking(
+                self.chunker_type,
+                self.chunk_size,
+                self.chunk_overlap if is_given else min(self.chunk_overlap, self.chunk_size // 4),
+                section_level=self.section_level,
+                index_types=self.index_types,
+            ),
             skip=self.skip,
             limit=self.limit,
         )
@@ -58,7 +66,8 @@ class ChunkPreviewBody(RequestBody):
 class PreviewedChunkResponse(ResponseBody):
     """A chunk that the settings would make; `text` is characters [start, end) of the document's text."""
 
-    chunk_index: int
+    chunk_index: int = Field(description="Number among the chunks of the same index type, from 0")
+    index_type: IndexType
     text: str
     start: int
     end: int
@@ -74,6 +83,8 @@ class PreviewedChunkResponse(ResponseBody):
         """Build the response."""
         return cls.from_model(
             one.chunk,
+            chunk_index=number_of(one.chunk.chunk_index),
+            index_type=index_type_at(one.chunk.chunk_index),
             first_page=one.first_page,
             last_page=one.last_page,
             heading_path=list(one.context.heading_path),

@@ -7,6 +7,8 @@ from pydantic import ConfigDict, Field
 from analytiq.inference.credentials.destinations import Destination
 from analytiq.ingestion.knowledge_bases.estimation import Estimate
 from analytiq.ingestion.knowledge_bases.forecast import Forecast, ForecastRequest
+from analytiq.models.index_types import PARAGRAPHS, Chunking
+from api.schemas.chunking import IndexTypes, SectionLevel
 from api.schemas.destinations import DestinationResponse
 from api.schemas.knowledge_bases import SearchedMetadata, TagIds
 from api.schemas.wire import NO_CONTROLS, RequestBody, ResponseBody
@@ -42,15 +44,21 @@ class ForecastBody(RequestBody):
     embedding_model: Annotated[str, Field(min_length=1, max_length=200), NO_CONTROLS] | None = None
     context: Annotated[bool, Field(description="Embed each chunk with its context")] = True
     searched_metadata: SearchedMetadata = Field(default_factory=tuple)
+    section_level: SectionLevel = 0
+    index_types: IndexTypes = PARAGRAPHS
 
     def wanted(self, tag_ids: list[str]) -> ForecastRequest:
         """Convert to the library's request."""
         is_given = "chunk_overlap" in self.model_fields_set
         return ForecastRequest(
             tag_ids=tuple(tag_ids),
-            chunker_type=self.chunker_type,
-            chunk_size=self.chunk_size,
-            chunk_overlap=self.chunk_overlap if is_given else min(self.chunk_overlap, self.chunk_size // 4),
+            chunking=Chunking(
+                self.chunker_type,
+                self.chunk_size,
+                self.chunk_overlap if is_given else min(self.chunk_overlap, self.chunk_size // 4),
+                section_level=self.section_level,
+                index_types=self.index_types,
+            ),
             embedding_model=self.embedding_model,
             context=self.context,
             searched_metadata=self.searched_metadata,

@@ -5,9 +5,11 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, AliasPath, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic.json_schema import SkipJsonSchema
 
-from analytiq.ingestion.knowledge_bases.service import IndexSettings, NewKnowledgeBase
+from analytiq.ingestion.knowledge_bases.service import IndexSettings, ListedChunk, NewKnowledgeBase
 from analytiq.ingestion.knowledge_bases.standing import KnowledgeBaseHealth, StandingKnowledgeBase
+from analytiq.models.index_types import PARAGRAPHS, IndexType, index_type_at, number_of
 from analytiq.models.knowledge_base import LONGEST_NAME
+from api.schemas.chunking import IndexTypes, SectionLevel
 from api.schemas.destinations import DestinationResponse
 from api.schemas.wire import NO_CONTROLS, NO_NUL, Moment, RequestBody, ResponseBody
 
@@ -75,6 +77,8 @@ class KnowledgeBaseCreate(RequestBody):
         ),
     ] = True
     searched_metadata: SearchedMetadata = Field(default_factory=tuple)
+    section_level: SectionLevel = 0
+    index_types: IndexTypes = PARAGRAPHS
 
     def wanted(self, tag_ids: list[str]) -> NewKnowledgeBase:
         """Convert to the library's request."""
@@ -89,6 +93,8 @@ class KnowledgeBaseCreate(RequestBody):
             coalesce_neighbors=self.coalesce_neighbors,
             context=self.context,
             searched_metadata=self.searched_metadata,
+            section_level=self.section_level,
+            index_types=self.index_types,
         )
 
     def _overlap(self) -> int:
@@ -117,6 +123,8 @@ class KnowledgeBaseUpdate(RequestBody):
     embedding_dimensions: Immutable = None
     context: Immutable = None
     searched_metadata: Immutable = None
+    section_level: Immutable = None
+    index_types: Immutable = None
     vector_store: Immutable = None
 
 
@@ -134,6 +142,8 @@ class KnowledgeBaseMove(RequestBody):
     chunker_type: str | None = None
     chunk_size: Annotated[int | None, Field(ge=1, le=8192, description="Tokens")] = None
     chunk_overlap: Annotated[int | None, Field(ge=0, le=4096, description="Tokens")] = None
+    section_level: SectionLevel | None = None
+    index_types: IndexTypes | None = None
 
     def wanted(self) -> IndexSettings:
         """Convert to the library's request."""
@@ -158,6 +168,8 @@ class KnowledgeBaseResponse(ResponseBody):
         "older release: `POST /knowledge-bases/{kb_id}/move` turns it on"
     )
     searched_metadata: list[str] = Field(description="Metadata keys whose values are searched with each chunk")
+    section_level: int = Field(description="Heading level that no chunk crosses; 0 for none")
+    index_types: list[IndexType] = Field(description="Granularities that are indexed")
     vector_store: str = Field(description="Retrieval backend: `local`, or MongoDB's search (`mongodb`)")
     status: str = Field(description="`indexing` until the first indexing is finished, then `active`; or `error`")
     health: KnowledgeBaseHealth = Field(
@@ -256,7 +268,8 @@ class ChunkResponse(ResponseBody):
     chunk_id: str = Field(description="Valid until its document is indexed again")
     document_id: str
     document_name: str
-    chunk_index: int = Field(description="Number within the document, from 0")
+    chunk_index: int = Field(description="Number among the document's chunks of the same index type, from 0")
+    index_type: IndexType
     first_page: int
     last_page: int
     token_count: int
@@ -267,9 +280,15 @@ class ChunkResponse(ResponseBody):
     heading_path: list[str] = Field(description="The headings above the whole chunk, outermost first")
     page_name: str = Field(description="Name of its sheet, slide or chapter; empty for none")
 
+    @classmethod
+    def from_chunk(cls, item: ListedChunk) -> Self:
+        """Build the response."""
+        index = item.passage.chunk_index
+        return cls.from_model(item.passage, item, chunk_index=number_of(index), index_type=index_type_at(index))
+
 
 class ChunkList(ResponseBody):
-    """A page of a knowledge base's chunks, by document and number."""
+    """A page of a knowledge base's chunks, by document, index type and number."""
 
     chunks: list[ChunkResponse]
     total_count: int

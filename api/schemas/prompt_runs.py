@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, JsonValue
 from analytiq.assistants.prompts.conversation import result_text
 from analytiq.assistants.prompts.export import answer_of
 from analytiq.assistants.prompts.runs import MOST_DOCUMENTS, RunSubject
+from analytiq.models.index_types import IndexType
 from analytiq.models.prompt_run import PromptResult, PromptRun, RunStatus, RunStep, StepKind
 from analytiq.models.shown_passage import ShownPassage
 from analytiq.models.text import CurrentTexts
@@ -61,6 +62,7 @@ class RunPassageResponse(ResponseBody):
     document_id: str
     source: str
     chunk_index: int
+    index_type: IndexType
     first_page: int
     last_page: int
     start: int

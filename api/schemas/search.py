@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue
 
 from analytiq.errors import InvalidInputError
+from analytiq.models.index_types import IndexType
 from analytiq.retrieval.filters.parser import combine
 from analytiq.retrieval.pipeline.details import SMALL, WantedDetails
 from analytiq.retrieval.pipeline.explain import Stage
@@ -18,6 +19,7 @@ from analytiq.retrieval.pipeline.request import (
     SearchRequest,
     Turn,
 )
+from api.schemas.chunking import SearchedTypes
 from api.schemas.wire import ModelName, RequestBody, ResponseBody
 
 
@@ -127,6 +129,7 @@ class SearchBody(RequestBody):
     ] = Field(default_factory=list[HistoryTurn])
     model: ModelName | None = Field(None, description="Chat model of the steps that need one")
     include: Included = Field(default_factory=lambda: SMALL)
+    index_types: SearchedTypes = Field(default_factory=tuple)
 
     def request(self) -> SearchRequest:
         """Convert to the library's request.
@@ -213,7 +216,8 @@ class SearchResultResponse(ResponseBody):
     relevance: Score = Field(
         description="0 to 1: the reranker's score, else (1 + cosine) / 2, else from the keyword score"
     )
-    chunk_index: int
+    chunk_index: int = Field(description="Number among the document's chunks of the same index type, from 0")
+    index_type: IndexType
     is_matched: bool = Field(description="false for a neighbor of a match")
     first_page: int
     last_page: int

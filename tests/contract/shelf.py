@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from analytiq import clock
 from analytiq.models.document import Document
 from analytiq.models.index_entry import IndexEntry
+from analytiq.models.index_types import ChunkCounts
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
 from analytiq.models.vector import VectorOwner, VectorRow
 from analytiq.retrieval.backends.base import IndexReader, RetrievalBackend
@@ -72,31 +73,44 @@ class Shelf:
         return self.backend.reader(self.knowledge_base, await self.epoch())
 
     async def stage(
-        self, document: Document, rows: Vectors, texts: Sequence[str] = (), contexts: Sequence[str] = ()
+        self,
+        document: Document,
+        rows: Vectors,
+        texts: Sequence[str] = (),
+        contexts: Sequence[str] = (),
+        *,
+        by_type: dict[str, int] | None = None,
     ) -> str:
         kb, generation_id = self.knowledge_base, new_id()
+        counts = ChunkCounts.of(len(rows), by_type)
         owner = VectorOwner(
             organization_id=kb.organization_id, kb_id=kb.id, vectors_uuid=kb.vectors_uuid, document_id=document.id,
             generation_id=generation_id, metadata_snapshot={}, indexed_at=clock.now(),
             projection=projection_of(document),
         )  # fmt: skip
-        chunks = _rows(rows, texts)
+        chunks = [replace(row, chunk_index=counts.at(row.chunk_index)) for row in _rows(rows, texts)]
         if contexts:
             chunks = [replace(row, context=context) for row, context in zip(chunks, contexts, strict=True)]
         await VectorRepository(self.connection).stage(owner, chunks)
         await self.backend.write(kb, owner, chunks)
-        await self.backend.await_searchable(kb, generation_id, chunk_count=len(rows))
+        await self.backend.await_searchable(kb, generation_id, counts=counts)
         return generation_id
 
     async def put(
-        self, document: Document, rows: Vectors, texts: Sequence[str] = (), contexts: Sequence[str] = ()
+        self,
+        document: Document,
+        rows: Vectors,
+        texts: Sequence[str] = (),
+        contexts: Sequence[str] = (),
+        *,
+        by_type: dict[str, int] | None = None,
     ) -> None:
-        """Index a document, anew where it is there already."""
+        """Index a document, anew where it is there already; `by_type`: how many of the rows have each index type."""
         kb = self.knowledge_base
-        generation_id = await self.stage(document, rows, texts, contexts)
+        generation_id = await self.stage(document, rows, texts, contexts, by_type=by_type)
         entry = IndexEntry(
             organization_id=kb.organization_id, kb_id=kb.id, document_id=document.id, generation_id=generation_id,
-            text_hash="", configuration_hash="", chunk_count=len(rows), indexed_at=clock.now(),
+            text_hash="", configuration_hash="", chunk_count=len(rows), chunk_counts=by_type, indexed_at=clock.now(),
         )  # fmt: skip
 
         async def commit(session: Session) -> None:

@@ -8,8 +8,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analytiq.errors import InvalidInputError
+from analytiq.models.index_types import IndexType, first_index_of, index_type_at
 from analytiq.retrieval.backends.mongodb import hits
-from analytiq.retrieval.filters.tree import And, BuiltInField, Comparator, Comparison, Filter, In, MetadataField, Or
+from analytiq.retrieval.filters.tree import (
+    EVERYTHING,
+    And,
+    BuiltInField,
+    Comparator,
+    Comparison,
+    Filter,
+    In,
+    MetadataField,
+    Or,
+)
 from analytiq.storage.ids import new_id
 from tests.contract.conftest import Serving
 from tests.contract.shelf import Found, Shelf, vectors
@@ -108,6 +119,31 @@ async def test_an_empty_set_of_documents_has_nothing(shelf: Shelf) -> None:
     nobody = In(BuiltInField.DOCUMENT_ID, ())
     assert await shelf.found(QUERY, tree=nobody) == []
     assert await shelf.counted(nobody) == 0
+
+
+async def test_index_types_are_filtered_inside_and_counted(keyed: Shelf) -> None:
+    by_type = {"paragraph": 3, "section": 2, "website": 1}
+    for document_id in IDS[:2]:
+        await keyed.put(a_document(document_id), vectors(6), ["whales"] * 6, by_type=by_type)
+    everything = [first_index_of(one) + number for one in IndexType for number in range(by_type[one])]
+    assert sorted(row[1] for row in await keyed.found(QUERY)) == sorted([*everything, *everything])
+    reader, only = await keyed.reader(), In(BuiltInField.DOCUMENT_ID, (IDS[1],))
+    for index_types in ((IndexType.SECTION,), (IndexType.PARAGRAPH, IndexType.WEBSITE), tuple(IndexType)):
+        for tree, documents in ((EVERYTHING, IDS[:2]), (only, [IDS[1]])):
+            wanted = sorted(
+                (document_id, place)
+                for document_id in documents
+                for place in everything
+                if index_type_at(place) in index_types
+            )
+            chosen = await keyed.filter(tree)
+            assert chosen is not None
+            chunk_filter = chosen.of_types(index_types)
+            nearest = await reader.vector_search(QUERY, limit=100, chunk_filter=chunk_filter)
+            assert sorted((hit.document_id, hit.chunk_index) for hit in nearest) == wanted
+            matching = await reader.keyword_search("whales", limit=100, chunk_filter=chunk_filter)
+            assert sorted((hit.document_id, hit.chunk_index) for hit in matching) == wanted
+            assert await reader.count(chunk_filter=chunk_filter) == len(wanted)
 
 
 async def test_another_organization_finds_nothing(shelf: Shelf, serving: Serving, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from analytiq.errors import NotFoundError
 from analytiq.models.following import is_fresh, lead_on
+from analytiq.models.index_types import ChunkCounts
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.models.vector import VectorOwner, VectorRow
 from analytiq.retrieval.backends.base import ChunkKey, KeywordHit, Query, VectorHit
@@ -41,7 +42,7 @@ class SqliteBackend:
             for row in rows
         )  # fmt: skip
 
-    async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, chunk_count: int) -> None:
+    async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, counts: ChunkCounts) -> None:
         """A search follows the change log itself."""
 
     async def follow(self, knowledge_base: KnowledgeBase, epoch: Epoch) -> None:

@@ -111,7 +111,7 @@ class SqliteIndex:
         return [
             (row[0], row[1], row[2], row[5])
             for row in rows
-            if row[0] in served and _passes(chunk_filter, row[1], row[3], row[4])
+            if row[0] in served and _passes(chunk_filter, row[1], row[3], row[4], row[2])
         ]
 
     def nearest(self, query: Query, served: Served, chunk_filter: ChunkFilter | None) -> list[VectorHit]:
@@ -136,7 +136,7 @@ class SqliteIndex:
         hits = [
             KeywordHit(row[0], row[1], row[2], scores[row[5]])
             for row in rows
-            if row[5] in scores and row[0] in served and _passes(chunk_filter, row[1], row[3], row[4])
+            if row[5] in scores and row[0] in served and _passes(chunk_filter, row[1], row[3], row[4], row[2])
         ]
         return sorted(hits, key=lambda hit: (-hit.score, hit.document_id, hit.chunk_index))
 
@@ -154,8 +154,12 @@ class SqliteIndex:
         self._database.close()
 
 
-def _passes(chunk_filter: ChunkFilter | None, document_id: str, first_page: int, last_page: int) -> bool:
-    return chunk_filter is None or contains(chunk_filter.selection, document_id, first_page, last_page)
+def _passes(
+    chunk_filter: ChunkFilter | None, document_id: str, first_page: int, last_page: int, chunk_index: int
+) -> bool:
+    return chunk_filter is None or contains(
+        chunk_filter.selection, document_id, first_page, last_page, chunk_index=chunk_index
+    )
 
 
 def _terms_of(text: str) -> str:

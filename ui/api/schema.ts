@@ -2614,6 +2614,7 @@ export interface components {
             source: string;
             /** Chunk Index */
             chunk_index: number;
+            index_type: components["schemas"]["IndexType"];
             /** Page */
             page: number;
             /** Start */
@@ -2781,6 +2782,7 @@ export interface components {
             source: string;
             /** Chunk Index */
             chunk_index: number;
+            index_type: components["schemas"]["IndexType"];
             /** First Page */
             first_page: number;
             /** Last Page */
@@ -3038,7 +3040,7 @@ export interface components {
         };
         /**
          * ChunkList
-         * @description A page of a knowledge base's chunks, by document and number.
+         * @description A page of a knowledge base's chunks, by document, index type and number.
          */
         ChunkList: {
             /** Chunks */
@@ -3085,6 +3087,20 @@ export interface components {
              * @default 128
              */
             chunk_overlap: number;
+            /**
+             * Section Level
+             * @description Heading level that no chunk crosses, 1 to 6; 0: no level, small sections are merged. For the chunkers `section`, `row`, `code` and `auto`, and for the index type `section`
+             * @default 0
+             */
+            section_level: number;
+            /**
+             * Index Types
+             * @description Granularities to index: `paragraph` (by the chunker), `section` (a heading with its text) and `website` (a whole page; the whole document if it has no pages, such as a web page)
+             * @default [
+             *       "paragraph"
+             *     ]
+             */
+            index_types: components["schemas"]["IndexType"][];
             /**
              * Skip
              * @description Chunks to skip
@@ -3153,9 +3169,10 @@ export interface components {
             document_name: string;
             /**
              * Chunk Index
-             * @description Number within the document, from 0
+             * @description Number among the document's chunks of the same index type, from 0
              */
             chunk_index: number;
+            index_type: components["schemas"]["IndexType"];
             /** First Page */
             first_page: number;
             /** Last Page */
@@ -4160,6 +4177,11 @@ export interface components {
              * @description Details of each passage's document: `tags`, `metadata` (all), or `metadata.<key>`. Default: `tags`
              */
             include?: string[];
+            /**
+             * Index Types
+             * @description Index types of the passages; default: all of the knowledge base
+             */
+            index_types?: components["schemas"]["IndexType"][];
             /** Document Id */
             document_id: string;
         };
@@ -4378,6 +4400,20 @@ export interface components {
              * @description Metadata keys whose values are embedded and searched with each chunk, as a part of its context
              */
             searched_metadata?: string[];
+            /**
+             * Section Level
+             * @description Heading level that no chunk crosses, 1 to 6; 0: no level, small sections are merged. For the chunkers `section`, `row`, `code` and `auto`, and for the index type `section`
+             * @default 0
+             */
+            section_level: number;
+            /**
+             * Index Types
+             * @description Granularities to index: `paragraph` (by the chunker), `section` (a heading with its text) and `website` (a whole page; the whole document if it has no pages, such as a web page)
+             * @default [
+             *       "paragraph"
+             *     ]
+             */
+            index_types: components["schemas"]["IndexType"][];
         };
         /**
          * Fusion
@@ -4409,6 +4445,12 @@ export interface components {
             /** Content */
             content: string;
         };
+        /**
+         * IndexType
+         * @description A granularity, smallest first.
+         * @enum {string}
+         */
+        IndexType: "paragraph" | "section" | "website";
         /**
          * IndexedDocumentList
          * @description A page of a knowledge base's documents.
@@ -4899,6 +4941,20 @@ export interface components {
              * @description Metadata keys whose values are embedded and searched with each chunk, as a part of its context
              */
             searched_metadata?: string[];
+            /**
+             * Section Level
+             * @description Heading level that no chunk crosses, 1 to 6; 0: no level, small sections are merged. For the chunkers `section`, `row`, `code` and `auto`, and for the index type `section`
+             * @default 0
+             */
+            section_level: number;
+            /**
+             * Index Types
+             * @description Granularities to index: `paragraph` (by the chunker), `section` (a heading with its text) and `website` (a whole page; the whole document if it has no pages, such as a web page)
+             * @default [
+             *       "paragraph"
+             *     ]
+             */
+            index_types: components["schemas"]["IndexType"][];
         };
         /**
          * KnowledgeBaseDeleted
@@ -4963,6 +5019,10 @@ export interface components {
              * @description Tokens
              */
             chunk_overlap?: number | null;
+            /** Section Level */
+            section_level?: number | null;
+            /** Index Types */
+            index_types?: components["schemas"]["IndexType"][] | null;
         };
         /**
          * KnowledgeBaseResponse
@@ -4999,6 +5059,16 @@ export interface components {
              * @description Metadata keys whose values are searched with each chunk
              */
             searched_metadata: string[];
+            /**
+             * Section Level
+             * @description Heading level that no chunk crosses; 0 for none
+             */
+            section_level: number;
+            /**
+             * Index Types
+             * @description Granularities that are indexed
+             */
+            index_types: components["schemas"]["IndexType"][];
             /**
              * Vector Store
              * @description Retrieval backend: `local`, or MongoDB's search (`mongodb`)
@@ -5307,6 +5377,16 @@ export interface components {
              * @description Metadata keys whose values are searched with each chunk
              */
             searched_metadata: string[];
+            /**
+             * Section Level
+             * @description Heading level that no chunk crosses; 0 for none
+             */
+            section_level: number;
+            /**
+             * Index Types
+             * @description Granularities that are indexed
+             */
+            index_types: components["schemas"]["IndexType"][];
             /**
              * Vector Store
              * @description Retrieval backend: `local`, or MongoDB's search (`mongodb`)
@@ -5648,6 +5728,16 @@ export interface components {
              * @description Metadata keys whose values are searched with each chunk
              */
             searched_metadata: string[];
+            /**
+             * Section Level
+             * @description Heading level that no chunk crosses; 0 for none
+             */
+            section_level: number;
+            /**
+             * Index Types
+             * @description Granularities that are indexed
+             */
+            index_types: components["schemas"]["IndexType"][];
             /**
              * Vector Store
              * @description Retrieval backend: `local`, or MongoDB's search (`mongodb`)
@@ -6166,8 +6256,12 @@ export interface components {
          * @description A chunk that the settings would make; `text` is characters [start, end) of the document's text.
          */
         PreviewedChunkResponse: {
-            /** Chunk Index */
+            /**
+             * Chunk Index
+             * @description Number among the chunks of the same index type, from 0
+             */
             chunk_index: number;
+            index_type: components["schemas"]["IndexType"];
             /** Text */
             text: string;
             /** Start */
@@ -7007,6 +7101,7 @@ export interface components {
             source: string;
             /** Chunk Index */
             chunk_index: number;
+            index_type: components["schemas"]["IndexType"];
             /** First Page */
             first_page: number;
             /** Last Page */
@@ -7345,6 +7440,11 @@ export interface components {
              * @description Details of each passage's document: `tags`, `metadata` (all), or `metadata.<key>`. Default: `tags`
              */
             include?: string[];
+            /**
+             * Index Types
+             * @description Index types of the passages; default: all of the knowledge base
+             */
+            index_types?: components["schemas"]["IndexType"][];
         };
         /**
          * SearchResultResponse
@@ -7368,8 +7468,12 @@ export interface components {
              * @description 0 to 1: the reranker's score, else (1 + cosine) / 2, else from the keyword score
              */
             relevance: number;
-            /** Chunk Index */
+            /**
+             * Chunk Index
+             * @description Number among the document's chunks of the same index type, from 0
+             */
             chunk_index: number;
+            index_type: components["schemas"]["IndexType"];
             /**
              * Is Matched
              * @description false for a neighbor of a match
@@ -7556,6 +7660,11 @@ export interface components {
              * @description Details of each passage's document: `tags`, `metadata` (all), or `metadata.<key>`. Default: `tags`
              */
             include?: string[];
+            /**
+             * Index Types
+             * @description Index types of the passages; default: all of the knowledge base
+             */
+            index_types?: components["schemas"]["IndexType"][];
             /** Kb Ids */
             kb_ids: string[];
         };

@@ -124,6 +124,7 @@ def _citation(item: Cited, page: int) -> ChatCitation:
         document_id=passage.document_id,
         source=passage.source,
         chunk_index=passage.chunk_index,
+        index_type=passage.index_type,
         page=page,
         start=passage.start + item.start,
         end=passage.start + item.end,

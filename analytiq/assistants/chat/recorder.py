@@ -20,9 +20,9 @@ from analytiq.assistants.engine.loop import (
     refuse_beyond,
 )
 from analytiq.assistants.engine.passages import fit_characters
-from analytiq.assistants.engine.search_tool import NAME
+from analytiq.assistants.engine.search_tool import NAME, search_tool
 from analytiq.errors import AnalytiqError, QuotaExceededError, StoreLoadingError, TransientError
-from analytiq.inference.llm.base import Completion, Message, Options, Role, TokenUsage
+from analytiq.inference.llm.base import Completion, Message, Options, Role, TokenUsage, Tool
 from analytiq.inference.llm.counting import CallCount, counting_calls, requiring_budget
 from analytiq.inference.llm.litellm_chat import cost_usd
 from analytiq.inference.llm.service import ChatService, Purpose, estimated_usage
@@ -116,7 +116,7 @@ class DraftRecorder:
         """Stream the model's answer into the draft."""
         if self._rounds:
             self.draft.begin_round()
-        options = options_for(move, has_tool=self.thread.searches_again, temperature=TEMPERATURE)
+        options = options_for(move, tool=await self._tool(), temperature=TEMPERATURE)
         completion = self.completion = await self._stream(options)
         self._rounds += 1
         if completion.tool_calls and self._rounds < self.max_rounds:
@@ -124,6 +124,11 @@ class DraftRecorder:
             self.messages.append(Message(Role.ASSISTANT, completion.text, completion.tool_calls))
             for call in completion.tool_calls[:MAX_CALLS_OF_ROUND]:
                 self.draft.add_call(call.id, call.name, call.arguments)
+
+    async def _tool(self) -> Tool | None:
+        if not self.thread.searches_again:
+            return None
+        return search_tool(await self.services.search.index_types_of(self.organization.id, self.thread.kb_ids))
 
     async def search(self, request: SearchRequest) -> SearchResponse:
         """Search the thread's knowledge bases within its budget, and count the use in the draft."""

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from analytiq.assistants.engine.search_tool import SEARCH_TOOL, Refusal, read_call
+from analytiq.assistants.engine.search_tool import Refusal, read_call
 from analytiq.errors import AnalytiqError
-from analytiq.inference.llm.base import AnswerSchema, Options, ToolCall, ToolChoice
+from analytiq.inference.llm.base import AnswerSchema, Options, Tool, ToolCall, ToolChoice
 from analytiq.retrieval.filters.tree import Filter
 from analytiq.retrieval.pipeline.request import SearchRequest, SearchResponse
 from analytiq.tenancy.metering.counting import counting_spus
@@ -122,7 +122,11 @@ async def run_to_end(recorder: Recorder) -> Finish | Fail:
 
 
 def options_for(
-    move: Ask, *, has_tool: bool, temperature: float | None, answer_schema: AnswerSchema | None = None
+    move: Ask,
+    *,
+    tool: Tool | None,
+    temperature: float | None,
+    answer_schema: AnswerSchema | None = None,
 ) -> Options:
     """Return the options of one call of the model.
 
@@ -130,8 +134,8 @@ def options_for(
     missing from the request.
     """
     return Options(
-        tools=[SEARCH_TOOL] if has_tool else [],
-        tool_choice=ToolChoice.NONE if has_tool and not move.may_search else ToolChoice.AUTO,
+        tools=[tool] if tool else [],
+        tool_choice=ToolChoice.NONE if tool and not move.may_search else ToolChoice.AUTO,
         answer_schema=answer_schema,
         temperature=temperature,
         max_tokens=move.max_tokens,

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from analytiq.inference.tokens import count_tokens, prefix_end, without_surrogates
+from analytiq.models.index_types import IndexType
 from analytiq.models.shown_passage import ShownPassage
 from analytiq.retrieval.pipeline.request import SearchResult
 
@@ -12,14 +13,14 @@ FRAME_TOKENS = 40
 """Tokens around a passage's text."""
 LEAST_PASSAGE_TOKENS = 50
 """Shortest cut passage; a passage that would be cut shorter is omitted."""
-ChunkKey = tuple[str, str, int]
-"""Knowledge base, document and chunk index: a chunk keeps its number throughout a conversation."""
+ChunkKey = tuple[str, str, IndexType, int]
+"""Knowledge base, document, index type and chunk index: a chunk keeps its number throughout a conversation."""
 _Content = TypeVar("_Content", SearchResult, ShownPassage)
 
 
 def numbers_of(passages: Iterable[ShownPassage]) -> dict[ChunkKey, int]:
     """Return the numbers already assigned to chunks."""
-    return {(item.kb_id, item.document_id, item.chunk_index): item.number for item in passages}
+    return {(item.kb_id, item.document_id, item.index_type, item.chunk_index): item.number for item in passages}
 
 
 def numbered(results: Iterable[SearchResult], numbers: dict[ChunkKey, int]) -> list[ShownPassage]:
@@ -64,13 +65,14 @@ def page_range(passage: ShownPassage, *, dash: str = "-") -> str:
 
 
 def _passage(result: SearchResult, numbers: dict[ChunkKey, int]) -> ShownPassage:
-    key = (result.kb_id, result.document_id, result.chunk_index)
+    key = (result.kb_id, result.document_id, result.index_type, result.chunk_index)
     return ShownPassage(
         number=numbers.setdefault(key, max(numbers.values(), default=0) + 1),
         kb_id=result.kb_id,
         document_id=result.document_id,
         source=result.source,
         chunk_index=result.chunk_index,
+        index_type=result.index_type,
         first_page=result.first_page,
         last_page=result.last_page,
         start=result.start,

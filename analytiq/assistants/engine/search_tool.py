@@ -1,7 +1,7 @@
 """The tool `search_knowledge_base`: its definition, and the validation of a model's arguments."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -10,32 +10,49 @@ from pydantic import JsonValue
 from analytiq.errors import InvalidInputError
 from analytiq.inference.llm.base import Tool
 from analytiq.inference.llm.bounding import LONGEST_ARGUMENTS
+from analytiq.models.index_types import IndexType, in_order
 from analytiq.retrieval.filters.parser import parse_filter
 from analytiq.retrieval.filters.tree import EVERYTHING, And, Filter
 from analytiq.retrieval.pipeline.request import SearchRequest
 
 NAME = "search_knowledge_base"
-SEARCH_TOOL = Tool(
-    name=NAME,
-    description="Search the knowledge base for relevant information",
-    parameters={
-        "type": "object",
-        "properties": {
-            "query": {"type": "string", "description": "Search query"},
-            "top_k": {"type": "integer", "default": 5},
-            "metadata_filter": {"type": "object"},
-            "coalesce_neighbors": {"type": "integer"},
-        },
-        "required": ["query"],
-    },
-)
+_PROPERTIES: dict[str, JsonValue] = {
+    "query": {"type": "string", "description": "Search query"},
+    "top_k": {"type": "integer", "default": 5},
+    "metadata_filter": {"type": "object"},
+    "coalesce_neighbors": {"type": "integer"},
+}
+_INDEX_TYPES: JsonValue = {
+    "type": "array",
+    "items": {"type": "string", "enum": [one.value for one in IndexType]},
+    "description": "Granularities of the passages; left out: all. website: whole pages",
+}
+
+
+def _tool(properties: dict[str, JsonValue]) -> Tool:
+    return Tool(
+        name=NAME,
+        description="Search the knowledge base for relevant information",
+        parameters={"type": "object", "properties": properties, "required": ["query"]},
+    )
+
+
+SEARCH_TOOL = _tool(_PROPERTIES)
 """The tool's definition. The prompt decides which knowledge base is searched."""
+TYPED_SEARCH_TOOL = _tool({**_PROPERTIES, "index_types": _INDEX_TYPES})
+"""The same for knowledge bases of several index types."""
+
+
+def search_tool(index_types: Collection[IndexType]) -> Tool:
+    """Return the tool that searches knowledge bases of these index types."""
+    return TYPED_SEARCH_TOOL if len(index_types) > 1 else SEARCH_TOOL
+
 
 DEFAULT_TOP_K = 5
 MAX_TOP_K = 20
 MAX_NEIGHBOURS = 5
 MAX_QUERY_CHARACTERS = 2000
-_KNOWN = ("query", "top_k", "metadata_filter", "coalesce_neighbors")
+_KNOWN = ("query", "top_k", "metadata_filter", "coalesce_neighbors", "index_types")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +100,7 @@ def read_call(name: str, arguments: str, *, scope: Filter) -> BoundedSearch | Re
             coalesce_neighbors=_bounded(
                 "coalesce_neighbors", values.get("coalesce_neighbors"), None, 0, MAX_NEIGHBOURS, notes
             ),
+            index_types=_index_types(values.get("index_types")),
         )
     except InvalidInputError as error:
         return Refusal("invalid_arguments", error.detail)
@@ -127,6 +145,15 @@ def _bounded(name: str, value: object, default: int | None, least: int, most: in
     if bounded != value:
         notes.append(f"{name} was set to {bounded}: from {least} to {most} are allowed")
     return bounded
+
+
+def _index_types(value: object) -> tuple[IndexType, ...]:
+    if value is None or value == []:
+        return ()
+    known = [one.value for one in IndexType]
+    if not isinstance(value, list) or any(one not in known for one in cast("list[object]", value)):
+        raise InvalidInputError.of_field("index_types", f"Must be a list of these: {', '.join(known)}.")
+    return in_order([IndexType(one) for one in cast("list[str]", value)])
 
 
 def _narrowed(scope: Filter, value: object) -> Filter:

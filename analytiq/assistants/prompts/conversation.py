@@ -7,6 +7,7 @@ from analytiq.assistants.engine.passages import page_range
 from analytiq.assistants.engine.search_tool import NAME
 from analytiq.inference.llm.base import Message, Role, ToolCall
 from analytiq.inference.llm.quoting import one_line, quoted
+from analytiq.models.index_types import IndexType
 from analytiq.models.prompt import PromptConfiguration
 from analytiq.models.prompt_run import RunStep, StepKind
 from analytiq.models.shown_passage import ShownPassage
@@ -92,6 +93,7 @@ def _shown(passage: ShownPassage) -> dict[str, object]:
         "source": one_line(passage.source),
         "pages": page_range(passage),
         "chunk": passage.chunk_index,
+        **({"index_type": passage.index_type.value} if passage.index_type is not IndexType.PARAGRAPH else {}),
         "relevance": round(passage.relevance, 3),
         **({"section": " > ".join(map(one_line, path))[:MOST_PATH_CHARACTERS]} if path else {}),
         **_of_document(passage),

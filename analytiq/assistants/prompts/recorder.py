@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from analytiq import clock
 from analytiq.assistants.engine.loop import Ask, CallTools, Fail, Move, ToolOutcome, options_for, since
 from analytiq.assistants.engine.passages import fit_tokens, numbered, numbers_of
-from analytiq.assistants.engine.search_tool import NAME, SEARCH_TOOL
+from analytiq.assistants.engine.search_tool import NAME, SEARCH_TOOL, search_tool
 from analytiq.assistants.prompts.answer_schemas import is_strict
 from analytiq.assistants.prompts.conversation import messages_of
 from analytiq.assistants.prompts.plan import RESULT_TOKENS, Correct, Spent, plan
 from analytiq.errors import AnalytiqError, InvalidInputError, LeaseLostError, PermanentError
-from analytiq.inference.llm.base import AnswerSchema, Message
+from analytiq.inference.llm.base import AnswerSchema, Message, Tool
 from analytiq.inference.llm.service import ChatService, Purpose
 from analytiq.inference.tokens import count_tokens, without_surrogates
 from analytiq.models.llm_usage import LlmOperation
@@ -70,6 +70,12 @@ class RunRecorder:
         raw = self.configuration.metadata_filter
         return EVERYTHING if raw is None else parse_filter(json.loads(raw))
 
+    async def _tool(self) -> Tool | None:
+        kb_id = self.configuration.kb_id
+        if kb_id is None:
+            return None
+        return search_tool(await self.services.search.index_types_of(self.organization.id, [kb_id]))
+
     async def next_move(self) -> Move:
         """Decide the next move from the recorded steps; fail a run that has outgrown its row before the next call."""
         move = await self._planned()
@@ -85,7 +91,7 @@ class RunRecorder:
         configuration = self.configuration
         options = options_for(
             move,
-            has_tool=configuration.kb_id is not None,
+            tool=await self._tool(),
             temperature=configuration.temperature,
             answer_schema=_enforced_schema(configuration, move),
         )

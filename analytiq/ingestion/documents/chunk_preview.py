@@ -7,13 +7,14 @@ from itertools import islice
 
 from analytiq.inference.embedding.models import EmbeddingModels
 from analytiq.ingestion.chunking.context import ChunkContext, ChunkContexts
+from analytiq.ingestion.chunking.index_types import check, chunks_of_types, cuts_by_meaning, without_last
 from analytiq.ingestion.chunking.markdown_parts import markdown_text
-from analytiq.ingestion.chunking.registry import check_chunking, create_chunker, needs_embeddings
-from analytiq.ingestion.chunking.skipping import chunks_of, outline_without
+from analytiq.ingestion.chunking.skipping import outline_without
 from analytiq.ingestion.documents.service import Documents, text_id_of
 from analytiq.models.chunk import Chunk
 from analytiq.models.document import Document
 from analytiq.models.flaws import FlawKind, ranges_of
+from analytiq.models.index_types import Chunking
 from analytiq.models.organization import Organization
 from analytiq.models.text import DocumentText, PageLocator
 from analytiq.storage.repositories.texts import TextRepository
@@ -28,9 +29,7 @@ CHARACTERS_READ_BY_MEANING = 20_000
 class PreviewRequest:
     """Settings of a knowledge base, and the part of the chunks that is wanted."""
 
-    chunker_type: str
-    chunk_size: int
-    chunk_overlap: int
+    chunking: Chunking
     skip: int
     limit: int
 
@@ -106,15 +105,9 @@ class ChunkPreviews:
         most = _most_characters(wanted)
         is_complete = len(text.text) <= most
         text = text if is_complete else text.beginning(most)
-        chunker = create_chunker(
-            wanted.chunker_type,
-            chunk_size=wanted.chunk_size,
-            chunk_overlap=wanted.chunk_overlap,
-            embed_texts=self._models.local.embed_texts,
-        )
-        chunks = chunks_of(chunker, text, skipped)
-        if not is_complete and len(chunks) > 1:
-            chunks = chunks[:-1]  # cut short by the end of reading
+        chunks = chunks_of_types(text, wanted.chunking, skipped, embed_texts=self._models.local.embed_texts)
+        if not is_complete:
+            chunks = list(without_last(chunks))
         contexts = ChunkContexts(outline_without(text, skipped), document.document_name if document else "")
         locator = PageLocator(text.pages)
         shown = islice(chunks, wanted.skip, wanted.skip + wanted.limit)
@@ -134,8 +127,8 @@ def _previewed(chunk: Chunk, locator: PageLocator, contexts: ChunkContexts) -> P
 
 
 def _check(wanted: PreviewRequest) -> None:
-    check_chunking(wanted.chunker_type, chunk_size=wanted.chunk_size, chunk_overlap=wanted.chunk_overlap)
+    check(wanted.chunking)
 
 
 def _most_characters(wanted: PreviewRequest) -> int:
-    return CHARACTERS_READ_BY_MEANING if needs_embeddings(wanted.chunker_type) else CHARACTERS_READ
+    return CHARACTERS_READ_BY_MEANING if cuts_by_meaning(wanted.chunking) else CHARACTERS_READ

@@ -234,6 +234,7 @@ def _entry(
         text_hash=document.text_hash or "",
         configuration_hash=knowledge_base.configuration_hash,
         chunk_count=generation.chunk_count,
+        chunk_counts=generation.chunk_counts,
         projection_hash=projection.hash if projection else None,
         context_hash=knowledge_base.context_hash_of(document.document_name, document.metadata),
         skipped_flaws=document.flaw_kinds_among(skipped),

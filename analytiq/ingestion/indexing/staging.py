@@ -12,15 +12,15 @@ from analytiq.inference.embedding.base import Vectors
 from analytiq.inference.embedding.cache_key import chunk_hash
 from analytiq.inference.embedding.models import EmbeddingModels
 from analytiq.inference.embedding.service import EmbeddingService
-from analytiq.ingestion.chunking.base import Chunker
 from analytiq.ingestion.chunking.context import ChunkContext, ChunkContexts
-from analytiq.ingestion.chunking.registry import create_chunker
-from analytiq.ingestion.chunking.skipping import chunks_of, outline_without
+from analytiq.ingestion.chunking.index_types import chunks_of_types, counts_of
+from analytiq.ingestion.chunking.skipping import outline_without
 from analytiq.ingestion.indexing.plan import Index, projection_in
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.chunk import Chunk
 from analytiq.models.document import Document
 from analytiq.models.index_entry import Generation, GenerationState
+from analytiq.models.index_types import ChunkCounts
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.organization import Organization
 from analytiq.models.text import PageLocator
@@ -71,8 +71,11 @@ class Staging:
         """
         text = await self._texts.read(pair.document.organization_id, wanted.text_id)
         skipped = pair.organization.skipped_flaws
-        chunks = await asyncio.to_thread(chunks_of, self._chunker(pair.knowledge_base), text, skipped)
-        generation = await self._announce(running, pair, len(chunks))
+        chunks = await asyncio.to_thread(
+            chunks_of_types, text, pair.knowledge_base.chunking, skipped, embed_texts=self._embed_sentences
+        )
+        counts = counts_of(chunks)
+        generation = await self._announce(running, pair, counts)
         await checkpoint("indexing.announced")
         values = pair.knowledge_base.searched_values(pair.document.metadata)
         outline = outline_without(text, skipped)
@@ -94,22 +97,14 @@ class Staging:
             if start + size < len(chunks):  # the commit follows at once, and ends the job's progress
                 await running.report(start + len(window), len(chunks), "chunks")
         # A backend may lag behind: the present chunks are shown until it knows the new ones.
-        await backend.await_searchable(pair.knowledge_base, generation.id, chunk_count=len(chunks))
+        await backend.await_searchable(pair.knowledge_base, generation.id, counts=counts)
         return generation
-
-    def _chunker(self, knowledge_base: KnowledgeBase) -> Chunker:
-        return create_chunker(
-            knowledge_base.chunker_type,
-            chunk_size=knowledge_base.chunk_size,
-            chunk_overlap=knowledge_base.chunk_overlap,
-            embed_texts=self._embed_sentences,
-        )
 
     def _embed_sentences(self, texts: Sequence[str]) -> Vectors:
         """Embed sentences for semantic chunkers with the local model, which costs no SPU."""
         return self._models.local.embed_texts(texts)
 
-    async def _announce(self, running: RunningJob, pair: Pair, chunk_count: int) -> Generation:
+    async def _announce(self, running: RunningJob, pair: Pair, counts: ChunkCounts) -> Generation:
         now = clock.now()
         generation = Generation(
             id=new_id(),
@@ -117,7 +112,8 @@ class Staging:
             kb_id=pair.knowledge_base.id,
             document_id=pair.document.id,
             state=GenerationState.STAGING,
-            chunk_count=chunk_count,
+            chunk_count=counts.total,
+            chunk_counts=counts.stored(),
             lease_token=running.job.lease_token or "",
             created_at=now,
             updated_at=now,

@@ -12,10 +12,12 @@ from analytiq.inference.embedding.prices import known_model
 from analytiq.inference.embedding.providers.local import LocalEmbedder
 from analytiq.inference.tokens import count_tokens
 from analytiq.ingestion.chunking.context import ChunkContexts
-from analytiq.ingestion.chunking.registry import check_chunking, create_chunker, needs_embeddings
-from analytiq.ingestion.chunking.skipping import chunks_of, outline_without
+from analytiq.ingestion.chunking.index_types import check, chunks_of_types, cuts_by_meaning, without_last
+from analytiq.ingestion.chunking.skipping import outline_without
 from analytiq.ingestion.knowledge_bases.estimation import Estimate, extrapolate, sample_size
+from analytiq.ingestion.knowledge_bases.window import fitted_to
 from analytiq.models.chunk import Chunk
+from analytiq.models.index_types import Chunking, index_type_at
 from analytiq.models.knowledge_base import searched_values
 from analytiq.models.organization import Organization
 from analytiq.models.text import DocumentText
@@ -40,9 +42,7 @@ class ForecastRequest:
     """Settings of the knowledge base to forecast; `embedding_model` None: the organization's default."""
 
     tag_ids: tuple[str, ...]
-    chunker_type: str
-    chunk_size: int
-    chunk_overlap: int
+    chunking: Chunking
     embedding_model: str | None
     context: bool = True
     searched_metadata: tuple[str, ...] = ()
@@ -108,10 +108,11 @@ class Forecasts:
         Raises:
             InvalidInputError: chunker, sizes or model are invalid, or the model's provider has no key.
         """
-        check_chunking(wanted.chunker_type, chunk_size=wanted.chunk_size, chunk_overlap=wanted.chunk_overlap)
+        check(wanted.chunking)
         model = wanted.embedding_model or await self._models.default_model()
         chosen = await self._models.choose(organization, model)
         known = await asyncio.to_thread(known_model, model)
+        wanted = replace(wanted, chunking=fitted_to(wanted.chunking, known))
         dimensions = await self._dimensions(organization, model) or known.dimensions
         totals = await self._rows.totals(organization.id, wanted.tag_ids)
         plan = _Plan(organization, wanted, chosen, model, dimensions)
@@ -138,7 +139,7 @@ class Forecasts:
     async def _read(
         self, reading: "_Reading", organization: Organization, wanted: ForecastRequest, totals: TextTotals
     ) -> list[Sampled]:
-        budget = CHARACTERS_READ_BY_MEANING if needs_embeddings(wanted.chunker_type) else CHARACTERS_READ
+        budget = CHARACTERS_READ_BY_MEANING if cuts_by_meaning(wanted.chunking) else CHARACTERS_READ
         longest = budget if totals.characters <= budget else min(budget, CHARACTERS_OF_ONE)
         size = sample_size(
             totals.documents, totals.characters, budget=budget, most_documents=DOCUMENTS_READ, longest=longest
@@ -204,8 +205,10 @@ class _Reading:
             return None
         if is_cut and len(chunks) > 1:
             # A chunk cut short by the end of reading is none that indexing would make: neither cached nor charged.
-            length = chunks[-1].start
-            chunks, keys = chunks[:-1], keys[:-1]
+            length = _whole_length(chunks)
+            kept = list(without_last(chunks))
+            places = {chunk.chunk_index: place for place, chunk in enumerate(chunks)}
+            chunks, keys = kept, [keys[places[chunk.chunk_index]] for chunk in kept]
         cached = await self._cached(list(dict.fromkeys(keys)))
         new = {
             key: chunk for key, chunk in zip(keys, chunks, strict=True) if key not in cached and key not in self._seen
@@ -221,14 +224,8 @@ class _Reading:
         )
 
     def _cut(self, text: DocumentText, place: SampledText) -> tuple[Sequence[Chunk], list[str]]:
-        chunker = create_chunker(
-            self._plan.wanted.chunker_type,
-            chunk_size=self._plan.wanted.chunk_size,
-            chunk_overlap=self._plan.wanted.chunk_overlap,
-            embed_texts=self._local.embed_texts,
-        )
         skipped = self._plan.organization.skipped_flaws
-        chunks = chunks_of(chunker, text, skipped)
+        chunks = chunks_of_types(text, self._plan.wanted.chunking, skipped, embed_texts=self._local.embed_texts)
         if self._plan.wanted.context:
             values = searched_values(place.metadata, self._plan.wanted.searched_metadata)
             contexts = ChunkContexts(outline_without(text, skipped), place.document_name, values)
@@ -251,6 +248,13 @@ class _Reading:
             for start in range(0, len(keys), LOOKUP_SIZE):
                 cached |= await self._cache.present_among(keys[start : start + LOOKUP_SIZE])
         return cached
+
+
+def _whole_length(chunks: Sequence[Chunk]) -> int:
+    """Return the characters that whole chunks of the smallest type cover, the basis of the extrapolation."""
+    smallest = index_type_at(chunks[0].chunk_index)
+    of_smallest = [chunk for chunk in chunks if index_type_at(chunk.chunk_index) is smallest]
+    return of_smallest[-1].start if len(of_smallest) > 1 else of_smallest[-1].end
 
 
 def _with_context(chunk: Chunk, contexts: ChunkContexts) -> Chunk:

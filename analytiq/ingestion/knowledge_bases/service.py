@@ -1,5 +1,6 @@
 """Knowledge bases: create, read, change, delete."""
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -8,11 +9,14 @@ from typing import Any
 from analytiq import clock
 from analytiq.errors import NotFoundError
 from analytiq.inference.embedding.models import EmbeddingModels
+from analytiq.inference.embedding.prices import known_model
 from analytiq.inference.embedding.service import EmbeddingService
-from analytiq.ingestion.chunking.registry import check_chunking
+from analytiq.ingestion.chunking.index_types import check
 from analytiq.ingestion.knowledge_bases.standing import KnowledgeBaseStandings, StandingKnowledgeBase
+from analytiq.ingestion.knowledge_bases.window import fitted_to
 from analytiq.ingestion.membership import kb_changed
 from analytiq.ingestion.prompt_uses import OnUse, PromptUses
+from analytiq.models.index_types import PARAGRAPHS, Chunking, IndexType
 from analytiq.models.job import JobRequest, Priority
 from analytiq.models.job_payloads import DropKbPayload
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
@@ -40,6 +44,8 @@ class NewKnowledgeBase:
     coalesce_neighbors: int
     context: bool = True
     searched_metadata: tuple[str, ...] = ()
+    section_level: int = 0
+    index_types: tuple[IndexType, ...] = PARAGRAPHS
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,8 @@ class IndexSettings:
     chunker_type: str | None = None
     chunk_size: int | None = None
     chunk_overlap: int | None = None
+    section_level: int | None = None
+    index_types: tuple[IndexType, ...] | None = None
 
     def changes_of(self, knowledge_base: KnowledgeBase) -> dict[str, Any]:
         """Return the settings that differ from those of the knowledge base; without context, none is searched."""
@@ -60,7 +68,10 @@ class IndexSettings:
         return {name: value for name, value in wanted.items() if value != getattr(knowledge_base, name)}
 
 
-REINDEXING = frozenset({"tag_ids", "context", "searched_metadata", "chunker_type", "chunk_size", "chunk_overlap"})
+REINDEXING = frozenset({
+    "tag_ids", "context", "searched_metadata", "chunker_type", "chunk_size", "chunk_overlap", "section_level",
+    "index_types",
+})  # fmt: skip
 """Settings whose change concerns the documents of a knowledge base."""
 
 
@@ -123,9 +134,13 @@ class KnowledgeBases:
         """
         # An early check: calling the model's provider takes seconds and may cost money. The commit decides.
         await self._knowledge_bases.require_free_name(organization.id, wanted.name)
-        check_chunking(wanted.chunker_type, chunk_size=wanted.chunk_size, chunk_overlap=wanted.chunk_overlap)
+        chunking = Chunking(
+            wanted.chunker_type, wanted.chunk_size, wanted.chunk_overlap, wanted.section_level, wanted.index_types
+        )
+        check(chunking)
         model = wanted.embedding_model or await self._models.default_model()
         dimensions = await self._embedding.dimensions_of(organization, model)
+        chunking = await _fitted_to_model(chunking, model)
         kb_id = new_id()
         vectors_uuid = await self._vectors.create_collection(kb_id)
         await checkpoint("knowledge_base.collection_created")
@@ -136,9 +151,7 @@ class KnowledgeBases:
             name=wanted.name,
             description=wanted.description,
             tag_ids=wanted.tag_ids,
-            chunker_type=wanted.chunker_type,
-            chunk_size=wanted.chunk_size,
-            chunk_overlap=wanted.chunk_overlap,
+            **asdict(chunking),
             embedding_model=model,
             embedding_dimensions=dimensions,
             coalesce_neighbors=wanted.coalesce_neighbors,
@@ -232,7 +245,10 @@ class KnowledgeBases:
         if not changes:
             return present
         moved = present.model_copy(update=changes)
-        check_chunking(moved.chunker_type, chunk_size=moved.chunk_size, chunk_overlap=moved.chunk_overlap)
+        check(moved.chunking)
+        if "index_types" in changes:
+            fitted = await _fitted_to_model(moved.chunking, moved.embedding_model)
+            changes["longest_chunk"] = fitted.longest_chunk
         return await self.change(organization_id, kb_id, changes, request_id=request_id)
 
     async def delete(
@@ -295,6 +311,13 @@ class KnowledgeBases:
         return [
             ListedChunk(passage, names[passage.document_id]) for passage in passages if passage.document_id in names
         ], total
+
+
+async def _fitted_to_model(chunking: Chunking, model: str) -> Chunking:
+    """Bound sections and websites by the model's window; paragraphs have a size of their own."""
+    if chunking.index_types == PARAGRAPHS:
+        return chunking
+    return fitted_to(chunking, await asyncio.to_thread(known_model, model))
 
 
 def drop_request(organization_id: str, kb_id: str) -> JobRequest:

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from analytiq.models.index_types import ChunkCounts
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.models.vector import VectorOwner, VectorRow
 from analytiq.retrieval.filters.selection import ChunkFilter
@@ -99,7 +100,7 @@ class RetrievalBackend(Protocol):
         """Add chunks of a staged generation whose rows have been written; no search may find them yet."""
         ...
 
-    async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, chunk_count: int) -> None:
+    async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, counts: ChunkCounts) -> None:
         """Wait until searches can find the chunks of a staged generation, so that a commit may follow.
 
         Raises:

@@ -9,7 +9,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from analytiq.models.index_types import IndexType, index_type_at
 from analytiq.retrieval.filters.tree import (
+    EVERYTHING,
     And,
     Comparator,
     Comparison,
@@ -46,6 +48,13 @@ class PageIn:
 
 
 @dataclass(frozen=True, slots=True)
+class OfTypes:
+    """Chunks of these index types."""
+
+    index_types: tuple[IndexType, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AllOf:
     """Chunks in every operand; without operands, every chunk."""
 
@@ -66,16 +75,27 @@ class Outside:
     operand: "Selection"
 
 
-Selection = DocumentSet | PageComparison | PageIn | AllOf | AnyOf | Outside
+Selection = DocumentSet | PageComparison | PageIn | OfTypes | AllOf | AnyOf | Outside
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkFilter:
-    """A search's filter. `selection` says the same as `tree`, for the local stores."""
+    """A search's filter. `selection` says the same as `tree` and `index_types`, for the local stores.
+
+    `index_types` None: all.
+    """
 
     tree: Filter
     selection: Selection
+    index_types: tuple[IndexType, ...] | None = None
 
+    def of_types(self, index_types: tuple[IndexType, ...]) -> "ChunkFilter":
+        """Return the filter that lets through the chunks of these types alone."""
+        selection = NOTHING if self.selection == NOTHING else AllOf((self.selection, OfTypes(index_types)))
+        return ChunkFilter(self.tree, selection, index_types)
+
+
+ANY_CHUNK = ChunkFilter(EVERYTHING, AllOf(()))
 
 Matching = Callable[[Filter], Awaitable[frozenset[str]]]
 """Return the ids of the documents that pass a filter without pages."""
@@ -83,9 +103,15 @@ Matching = Callable[[Filter], Awaitable[frozenset[str]]]
 NOTHING = DocumentSet(frozenset())
 
 
-def contains(selection: Selection, document_id: str, first_page: int, last_page: int) -> bool:
+def contains(selection: Selection, document_id: str, first_page: int, last_page: int, *, chunk_index: int) -> bool:
     """Return True if a chunk is selected: the reference that every store must agree with."""
+
+    def holds(operand: Selection) -> bool:
+        return contains(operand, document_id, first_page, last_page, chunk_index=chunk_index)
+
     match selection:
+        case OfTypes(index_types):
+            return index_type_at(chunk_index) in index_types
         case DocumentSet(document_ids):
             return document_id in document_ids
         case PageIn(pages):
@@ -93,11 +119,11 @@ def contains(selection: Selection, document_id: str, first_page: int, last_page:
         case PageComparison(comparator, page):
             return _some_page(comparator, page, first_page, last_page)
         case AllOf(operands):
-            return all(contains(operand, document_id, first_page, last_page) for operand in operands)
+            return all(map(holds, operands))
         case AnyOf(operands):
-            return any(contains(operand, document_id, first_page, last_page) for operand in operands)
+            return any(map(holds, operands))
         case Outside(operand):
-            return not contains(operand, document_id, first_page, last_page)
+            return not holds(operand)
 
 
 async def selection_of(tree: Filter, matching: Matching) -> Selection:

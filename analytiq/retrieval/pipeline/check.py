@@ -51,7 +51,7 @@ class Check:
         )
         context.members |= members
         for entry in entries.values():
-            context.chunk_counts[entry.generation_id] = entry.chunk_count
+            context.chunk_counts[entry.generation_id] = entry.counts
             context.text_hashes[entry.generation_id] = entry.text_hash
         dropped: set[Key] = set()
         is_outdated = False

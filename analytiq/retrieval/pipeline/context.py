@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from analytiq.models.document import Member
+from analytiq.models.index_types import ChunkCounts
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.models.organization import Organization
 from analytiq.models.vector import Passage
@@ -99,7 +100,8 @@ class SearchContext:
     """Hits that may be shown, best first after fusion."""
     members: dict[str, Member] = field(default_factory=dict[str, Member])
     """The hits' documents by id."""
-    chunk_counts: dict[str, int] = field(default_factory=dict[str, int])
+    chunk_counts: dict[str, ChunkCounts] = field(default_factory=dict[str, ChunkCounts])
+    """Generation → its chunks by index type."""
     text_hashes: dict[str, str] = field(default_factory=dict[str, str])
     """Generation → the hash of the text that its chunks are cut from."""
 

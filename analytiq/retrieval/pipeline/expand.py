@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from analytiq.errors import AnalytiqError
 from analytiq.models.document import DocumentDetails
+from analytiq.models.index_types import ChunkCounts, index_type_at, number_of
 from analytiq.models.vector import Passage
 from analytiq.retrieval.pipeline.context import Hit, SearchContext
 from analytiq.retrieval.pipeline.details import Details, WantedDetails
@@ -14,6 +15,8 @@ from analytiq.retrieval.pipeline.retrieve import Retrieve
 from analytiq.retrieval.pipeline.sections import read_sections
 from analytiq.retrieval.pipeline.select_hits import read_texts
 from analytiq.storage.repositories.vectors import VectorRepository
+
+NO_COUNTS = ChunkCounts(())
 
 
 async def expand(context: SearchContext, vectors: VectorRepository, retrieve: Retrieve, details: Details) -> None:
@@ -47,11 +50,13 @@ async def expand(context: SearchContext, vectors: VectorRepository, retrieve: Re
     ]
 
 
-def with_neighbors(hits: Sequence[Hit], *, neighbors: Mapping[str, int], chunk_counts: Mapping[str, int]) -> list[Hit]:
+def with_neighbors(
+    hits: Sequence[Hit], *, neighbors: Mapping[str, int], chunk_counts: Mapping[str, ChunkCounts]
+) -> list[Hit]:
     """Add the neighbours of matches, best first: adjacent windows become one, in the document's order.
 
-    No window leaves its document (`chunk_counts`: generation id → chunks), and no chunk appears twice. `neighbors`:
-    the number of chunks on each side, by knowledge base.
+    No window leaves its document and index type (`chunk_counts`: by generation id), and no chunk appears twice.
+    `neighbors`: the number of chunks on each side, by knowledge base.
     """
     windows = _windows(hits, neighbors, chunk_counts)
     hit_at = {(hit.generation_id, hit.chunk_index): hit for hit in hits}
@@ -102,15 +107,15 @@ async def _read_neighbors(
 
 
 def _windows(
-    hits: Sequence[Hit], neighbors: Mapping[str, int], chunk_counts: Mapping[str, int]
+    hits: Sequence[Hit], neighbors: Mapping[str, int], chunk_counts: Mapping[str, ChunkCounts]
 ) -> dict[str, list[tuple[int, int]]]:
     """Map generation ids to disjoint ranges [start, stop) of chunks, adjacent ones merged."""
     ranges: dict[str, list[tuple[int, int]]] = {}
     for hit in sorted(hits, key=lambda hit: hit.chunk_index):
-        last = max(chunk_counts.get(hit.generation_id, 0), hit.chunk_index + 1)
+        alike = chunk_counts.get(hit.generation_id, NO_COUNTS).around(hit.chunk_index)
         beside = neighbors[hit.kb_id]
-        start = max(0, hit.chunk_index - beside)
-        stop = min(last, hit.chunk_index + beside + 1)
+        start = max(alike.start, hit.chunk_index - beside)
+        stop = min(alike.stop, hit.chunk_index + beside + 1)
         merged = ranges.setdefault(hit.generation_id, [])
         if merged and beside and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(merged[-1][1], stop))
@@ -134,7 +139,8 @@ def _result(context: SearchContext, hit: Hit, passage: Passage, highlighter: Hig
         source=context.members[hit.document_id].document_name,
         document_id=passage.document_id,
         relevance=hit.relevance,
-        chunk_index=passage.chunk_index,
+        chunk_index=number_of(passage.chunk_index),
+        index_type=index_type_at(passage.chunk_index),
         is_matched=hit.is_matched,
         first_page=passage.first_page,
         last_page=passage.last_page,

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from pydantic import JsonValue
 
+from analytiq.models.index_types import IndexType
 from analytiq.retrieval.filters.tree import EVERYTHING, Filter
 from analytiq.retrieval.pipeline.details import SMALL
 from analytiq.retrieval.pipeline.weights import Weights
@@ -53,7 +54,7 @@ class SearchRequest:
     `coalesce_neighbors` None: the knowledge base's own. `alpha`: the weight of the vector retriever, from 0 to 1; None:
     by the share of the question that the embedding model knows (`analytiq.retrieval.pipeline.weights`). `model`: the
     chat model of the steps that need one. `include_section`: return the section of each match.
-    `include`: details of the documents, see `WantedDetails`.
+    `include`: details of the documents, see `WantedDetails`. `index_types`: of the passages; empty: all.
     """
 
     query: str
@@ -75,6 +76,7 @@ class SearchRequest:
     history: tuple[Turn, ...] = ()
     model: str | None = None
     include: tuple[str, ...] = SMALL
+    index_types: tuple[IndexType, ...] = ()
 
 
 @dataclass(slots=True)
@@ -115,7 +117,8 @@ class SearchResult:
     `content == document_text[start:end]`, of the text with the hash `text_hash`; pages count from 1; `relevance` is
     the passage's own, also for neighbours.
     `highlights` are [start, end) in `content`. `excerpt`: the sentences that answer, if compression was requested.
-    `chunk_id` is valid until the document is indexed again. `rank`: among the matches, from 1; None for a neighbour.
+    `chunk_index` counts the document's chunks of the same index type. `chunk_id` is valid until the document is
+    indexed again. `rank`: among the matches, from 1; None for a neighbour.
     `heading_path`: the headings above the whole passage, outermost first. `page_name`: of its sheet, slide or chapter.
     `section`: of a match, if requested.
     `source_url`: the document's web address. `tags` (names) and `metadata`: of the document, as the request chose.
@@ -127,6 +130,7 @@ class SearchResult:
     document_id: str
     relevance: float
     chunk_index: int
+    index_type: IndexType
     is_matched: bool
     first_page: int
     last_page: int

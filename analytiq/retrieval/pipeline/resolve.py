@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Sequence
 
 from analytiq.errors import NotFoundError
+from analytiq.models.index_types import in_order
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.models.organization import Organization
 from analytiq.retrieval.backends.base import IndexReader
 from analytiq.retrieval.backends.registry import Backends
 from analytiq.retrieval.filters.compilers.documents import compile_filter
 from analytiq.retrieval.filters.declared_types import with_declared_types
-from analytiq.retrieval.filters.selection import ChunkFilter, selection_of
+from analytiq.retrieval.filters.selection import ANY_CHUNK, ChunkFilter, selection_of
 from analytiq.retrieval.filters.tag_names import tag_names_in, with_tag_ids
 from analytiq.retrieval.filters.tree import EVERYTHING, Filter
 from analytiq.retrieval.pipeline.context import Scope, SearchContext
@@ -57,6 +58,9 @@ class Resolve:
             filters: list[ChunkFilter | None] = [None] * len(read)
             if context.filter != EVERYTHING:
                 filters = [*await asyncio.gather(*(self._chunks(kb, context.filter) for kb, _ in read))]
+            if index_types := in_order(context.request.index_types):
+                # Applied whatever the settings say: during a move to others, documents have the types of before.
+                filters = [(one or ANY_CHUNK).of_types(index_types) for one in filters]
         context.scopes = [
             Scope(kb, epoch, one, self._reader(context, kb, epoch))
             for (kb, epoch), one in zip(read, filters, strict=True)

@@ -7,6 +7,7 @@ import structlog
 from pydantic import JsonValue
 
 from analytiq.errors import AnalytiqError, InvalidInputError, TransientError
+from analytiq.models.index_types import IndexType
 from analytiq.models.organization import Organization
 from analytiq.retrieval.filters.parser import parse_filter
 from analytiq.retrieval.filters.selection import NOTHING, DocumentSet
@@ -125,6 +126,12 @@ class Search:
                 "metadata_filter", "`page` belongs to passages. Filter documents by another field."
             )
         return await self._resolve.resolve_filter(organization, tree)
+
+    async def index_types_of(self, organization_id: str, kb_ids: Sequence[str]) -> set[IndexType]:
+        """Return the index types of these knowledge bases; those deleted meanwhile have none."""
+        read = self._resolve.repositories.knowledge_bases.get
+        found = await asyncio.gather(*(read(organization_id, kb_id) for kb_id in kb_ids))
+        return {one for knowledge_base in found if knowledge_base for one in knowledge_base.index_types}
 
     async def require_spus(self, organization: Organization) -> None:
         """Refuse a new question if the SPUs are used up; run no query.

@@ -105,8 +105,9 @@ def _section(chunks: Sequence[Passage], heading_path: tuple[str, ...]) -> Sectio
 def _keys_around(hit: Hit, context: SearchContext) -> list[Key]:
     chunk_tokens = max(context.texts[hit.key].token_count, LEAST_CHUNK_TOKENS)
     beside = -(-MAX_SECTION_TOKENS // chunk_tokens)
-    last = context.chunk_counts.get(hit.generation_id, hit.chunk_index + 1)
-    places = range(max(0, hit.chunk_index - beside), min(last, hit.chunk_index + beside + 1))
+    counts = context.chunk_counts.get(hit.generation_id)
+    alike = counts.around(hit.chunk_index) if counts else range(hit.chunk_index, hit.chunk_index + 1)
+    places = range(max(alike.start, hit.chunk_index - beside), min(alike.stop, hit.chunk_index + beside + 1))
     return [(hit.kb_id, hit.generation_id, place) for place in places]
 
 

@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Sequence
 
 from analytiq.models.vector import Passage
-from analytiq.retrieval.pipeline.context import Key, SearchContext
+from analytiq.retrieval.pipeline.context import Hit, Key, SearchContext
 from analytiq.retrieval.pipeline.dedup import duplicates
+from analytiq.retrieval.pipeline.overlaps import in_several_types, without_overlaps
 from analytiq.storage.repositories.vectors import VectorRepository
 
 RERANK_DEPTH = 50
@@ -20,6 +21,9 @@ async def select_hits(context: SearchContext, vectors: VectorRepository) -> None
         hits = [hit for hit in hits if hit.relevance >= threshold]
         statistics.below_threshold = len(context.hits) - len(hits)
     context.selected, context.texts, statistics.duplicates = [], {}, 0
+    if plan.deduplicates:
+        found, hits = len(hits), await _of_one_type(context, vectors, hits)
+        statistics.duplicates = found - len(hits)
     wanted = max(plan.needed, RERANK_DEPTH) if plan.reranks else plan.needed
     window = max(wanted * 2, 20)
     for first in range(0, len(hits), window):
@@ -44,12 +48,35 @@ async def select_hits(context: SearchContext, vectors: VectorRepository) -> None
     context.is_complete = context.is_whole or context.is_below_threshold
 
 
+async def _of_one_type(context: SearchContext, vectors: VectorRepository, hits: list[Hit]) -> list[Hit]:
+    """Leave out larger hits around smaller ones of the same document; read the places of those that may overlap."""
+    several = in_several_types(hits)
+    if not several:
+        return hits
+    with context.trace.step("overlaps"):
+        spans = await _read_spans(context, vectors, [hit.key for hit in several])
+    return without_overlaps(hits, spans)
+
+
+async def _read_spans(
+    context: SearchContext, vectors: VectorRepository, keys: Sequence[Key]
+) -> dict[Key, tuple[int, int]]:
+    spans: dict[Key, tuple[int, int]] = {}
+    for kb_id in {key[0] for key in keys}:
+        found = await vectors.spans(context.organization.id, kb_id, _chunks_in(kb_id, keys))
+        spans |= {(kb_id, *chunk): span for chunk, span in found.items()}
+    return spans
+
+
+def _chunks_in(kb_id: str, keys: Sequence[Key]) -> list[tuple[str, int]]:
+    return [(generation_id, index) for of_kb, generation_id, index in keys if of_kb == kb_id]
+
+
 async def read_texts(context: SearchContext, vectors: VectorRepository, keys: Sequence[Key]) -> dict[Key, Passage]:
     """Read chunks without their vectors, from all knowledge bases at once; missing chunks are left out."""
 
     async def of(kb_id: str) -> dict[Key, Passage]:
-        chunks = [(generation_id, index) for of_kb, generation_id, index in keys if of_kb == kb_id]
-        found = await vectors.passages(context.organization.id, kb_id, chunks)
+        found = await vectors.passages(context.organization.id, kb_id, _chunks_in(kb_id, keys))
         return {(kb_id, *chunk): passage for chunk, passage in found.items()}
 
     parts = await asyncio.gather(*(of(kb_id) for kb_id in {key[0] for key in keys}))

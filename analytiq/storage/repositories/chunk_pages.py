@@ -5,6 +5,7 @@ from typing import Any
 
 from pymongo.asynchronous.client_session import AsyncClientSession
 
+from analytiq.models.index_types import ChunkCounts
 from analytiq.models.vector import Passage
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import object_id
@@ -15,7 +16,7 @@ from analytiq.storage.repositories.vectors import collection_name, passage_of
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The chunks [first, stop) of a generation."""
+    """The chunks with the indexes [first, stop) of a generation."""
 
     generation_id: str
     first: int
@@ -32,7 +33,7 @@ class ChunkPageRepository:
     async def page(
         self, organization_id: str, kb_id: str, *, document_id: str | None, skip: int, limit: int
     ) -> tuple[list[Passage], int]:
-        """Return a page of chunks in order of document id and chunk number, and the total count."""
+        """Return a page of chunks in order of document id, index type and chunk number, and the total count."""
         match: Row = {"kb_id": kb_id, "organization_id": organization_id}
         if document_id is not None:
             match["document_id"] = document_id
@@ -76,7 +77,7 @@ class ChunkPageRepository:
             {"$match": {"chunk_count": {"$gt": 0}, "until": {"$gt": skip}}},
             # Each of these has a chunk on the page, or comes after it.
             {"$limit": limit},
-            {"$project": {"generation_id": 1, "chunk_count": 1, "until": 1}},
+            {"$project": {"generation_id": 1, "chunk_count": 1, "chunk_counts": 1, "until": 1}},
         ]
         # This index's order avoids a sort.
         cursor = await self._database["document_index"].aggregate(pipeline, session=session, hint=BY_DOCUMENT)
@@ -86,8 +87,9 @@ class ChunkPageRepository:
             start_of_document = stop_of_document - count
             if start_of_document >= skip + limit:
                 break
-            first = max(0, skip - start_of_document)
-            parts.append(_Part(str(row["generation_id"]), first, min(count, skip + limit - start_of_document)))
+            counts = ChunkCounts.of(count, row.get("chunk_counts"))
+            slices = counts.slices(skip - start_of_document, skip + limit - start_of_document)
+            parts += [_Part(str(row["generation_id"]), indexes.start, indexes.stop) for indexes in slices]
         return parts
 
     async def _passages(

@@ -304,6 +304,7 @@ class GenerationRepository:
             "document_id": entry.document_id,
             "state": GenerationState.CURRENT.value,
             "chunk_count": entry.chunk_count,
+            "chunk_counts": entry.chunk_counts,
             "lease_token": "",
             "created_at": entry.indexed_at,
             "updated_at": clock.now(),

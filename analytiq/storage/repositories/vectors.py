@@ -147,20 +147,38 @@ class VectorRepository:
         self, organization_id: str, kb_id: str, wanted: Collection[tuple[str, int]]
     ) -> dict[tuple[str, int], Passage]:
         """Return the existing passages by (generation id, chunk index)."""
-        by_generation: dict[str, list[int]] = {}
-        for generation_id, chunk_index in wanted:
-            by_generation.setdefault(generation_id, []).append(chunk_index)
-        if not by_generation:
+        if not wanted:
             return {}
-        branches = [
-            {"generation_id": generation_id, "chunk_index": {"$in": indexes}}
-            for generation_id, indexes in by_generation.items()
-        ]
-        query: Row = {"$or": branches, "organization_id": organization_id}
         cursor = self._database[collection_name(kb_id)].find(
-            query, {"embedding": 0, "metadata_snapshot": 0, "chunk_hash": 0}
+            _chunks(organization_id, wanted), {"embedding": 0, "metadata_snapshot": 0, "chunk_hash": 0}
         )
         return {(str(row["generation_id"]), int(row["chunk_index"])): passage_of(row) async for row in cursor}
+
+    async def spans(
+        self, organization_id: str, kb_id: str, wanted: Collection[tuple[str, int]]
+    ) -> dict[tuple[str, int], tuple[int, int]]:
+        """Return the start and end of the existing chunks in their texts, by (generation id, chunk index)."""
+        if not wanted:
+            return {}
+        cursor = self._database[collection_name(kb_id)].find(
+            _chunks(organization_id, wanted), {"_id": 0, "generation_id": 1, "chunk_index": 1, "start": 1, "end": 1}
+        )
+        return {
+            (str(row["generation_id"]), int(row["chunk_index"])): (int(row["start"]), int(row["end"]))
+            async for row in cursor
+        }
+
+
+def _chunks(organization_id: str, wanted: Collection[tuple[str, int]]) -> Row:
+    """Return the query for chunks by generation id and chunk index."""
+    by_generation: dict[str, list[int]] = {}
+    for generation_id, chunk_index in wanted:
+        by_generation.setdefault(generation_id, []).append(chunk_index)
+    branches = [
+        {"generation_id": generation_id, "chunk_index": {"$in": indexes}}
+        for generation_id, indexes in by_generation.items()
+    ]
+    return {"$or": branches, "organization_id": organization_id}
 
 
 def passage_of(row: Row) -> Passage:

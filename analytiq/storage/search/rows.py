@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pymongo.errors import OperationFailure
 
 from analytiq.errors import TransientError
+from analytiq.models.index_types import INDEXES_OF_A_TYPE
 from analytiq.models.projection import Projection
 from analytiq.storage.client import MongoConnection, translated
 from analytiq.storage.repositories.rows import Row
@@ -48,12 +49,13 @@ class FoundChunk:
 
 @dataclass(frozen=True, slots=True)
 class PageGroup:
-    """The number of a generation's chunks on the same pages."""
+    """The number of a generation's chunks of one index type on the same pages; `chunk_index`: of one of them."""
 
     generation_id: str
     document_id: str
     first_page: int
     last_page: int
+    chunk_index: int
     chunks: int
 
 
@@ -179,19 +181,28 @@ class SearchRowRepository:
     async def page_groups(
         self, organization_id: str, kb_id: str, document_ids: Collection[str] | None
     ) -> list[PageGroup]:
-        """Count the chunks by pages, of these documents or of all, of every generation."""
+        """Count the chunks by pages and index type, of these documents or of all, of every generation."""
         match: Row = {"organization_id": organization_id}
         if document_ids is not None:
             match["document_id"] = {"$in": list(document_ids)}
         keys = ("generation_id", "document_id", "first_page", "last_page")
+        of_type: Row = {"type": {"$floor": {"$divide": ["$chunk_index", INDEXES_OF_A_TYPE]}}}
+        place: Row = {"chunk_index": {"$min": "$chunk_index"}}
         with translated():
             cursor = await self._database[collection_name(kb_id)].aggregate(
                 [
                     {"$match": match},
-                    {"$group": {"_id": {key: f"${key}" for key in keys}, "chunks": {"$sum": 1}}},
+                    {"$group": {"_id": {key: f"${key}" for key in keys} | of_type, "chunks": {"$sum": 1}, **place}},
                 ]
             )
-            return [PageGroup(**row["_id"], chunks=int(row["chunks"])) async for row in cursor]
+            return [
+                PageGroup(
+                    **{key: row["_id"][key] for key in keys},
+                    chunk_index=int(row["chunk_index"]),
+                    chunks=int(row["chunks"]),
+                )
+                async for row in cursor
+            ]
 
     async def project(self, organization_id: str, kb_id: str, generation_id: str, projection: Projection) -> int:
         """Store the document's projection in a generation's chunks; return the number of changed chunks."""

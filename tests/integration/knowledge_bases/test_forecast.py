@@ -10,6 +10,7 @@ from analytiq.errors import InvalidInputError
 from analytiq.inference.credentials.encryption import Vault
 from analytiq.ingestion.knowledge_bases.forecast import Forecast, ForecastRequest
 from analytiq.ingestion.knowledge_bases.service import IndexSettings
+from analytiq.models.index_types import Chunking
 from analytiq.models.organization import CacheScope
 from analytiq.models.provider import LlmProvider
 from analytiq.storage.client import MongoConnection
@@ -22,9 +23,7 @@ from tests.integration.tenant import CHUNK_TOKENS, REMOTE_MODEL, Tenant, new_ten
 async def forecast(tenant: Tenant, **options: Any) -> Forecast:
     wanted: dict[str, Any] = {
         "tag_ids": (tenant.tag.id,),
-        "chunker_type": "token",
-        "chunk_size": CHUNK_TOKENS,
-        "chunk_overlap": 0,
+        "chunking": Chunking("token", CHUNK_TOKENS, 0),
         "embedding_model": REMOTE_MODEL,
         "context": False,
         **options,

@@ -233,7 +233,7 @@ async def test_every_selection_finds_exactly_what_a_plain_reading_of_it_gives(li
 
     draw()
     for selection in drawn:
-        expected = {key for key in everything if contains(selection, key[0], 1, 1)}
+        expected = {key for key in everything if contains(selection, key[0], 1, 1, chunk_index=key[1])}
         hits = await library.ask(index, "whales", selection=selection)
         assert {(hit.document_id, hit.chunk_index) for hit in hits} == expected, selection
 

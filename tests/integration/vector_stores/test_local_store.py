@@ -312,7 +312,7 @@ async def test_filter_of_pages_is_applied_inside(store: LocalVectorStore, mirror
         expected = [
             (document_id, index)
             for document_id, index in mirrored.expected(QUERY, 1000)
-            if contains(selection, document_id, 1 + index // 2, 1 + (index + 1) // 2)
+            if contains(selection, document_id, 1 + index // 2, 1 + (index + 1) // 2, chunk_index=index)
         ]
         chunk_filter = ChunkFilter(EVERYTHING, selection)  # this store reads the selection alone
         hits = await store.search(mirrored.knowledge_base, epoch, QUERY, limit=100, chunk_filter=chunk_filter)

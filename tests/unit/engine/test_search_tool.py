@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.assistants.engine.search_tool import MAX_TOP_K, SEARCH_TOOL, BoundedSearch, Refusal, read_call
+from analytiq.assistants.engine.search_tool import (
+    MAX_TOP_K,
+    SEARCH_TOOL,
+    BoundedSearch,
+    Refusal,
+    read_call,
+    search_tool,
+)
+from analytiq.models.index_types import IndexType
 from analytiq.retrieval.filters.parser import parse_filter
 from analytiq.retrieval.filters.tree import EVERYTHING, And
 
@@ -84,3 +92,15 @@ def test_whatever_a_model_writes_is_bounded_or_refused(arguments: dict[str, obje
             isinstance(wanted.request.filter, And) and wanted.request.filter.operands[0] == SCOPE
         )
         assert wanted.request.query.strip()
+
+
+def test_index_types_are_offered_where_there_are_several_and_read_everywhere() -> None:
+    assert search_tool({IndexType.PARAGRAPH}) is SEARCH_TOOL
+    typed = search_tool({IndexType.PARAGRAPH, IndexType.SECTION})
+    offered, usual = (json.loads(json.dumps(tool.parameters))["properties"] for tool in (typed, SEARCH_TOOL))
+    assert list(offered) == [*usual, "index_types"]
+    wanted = read({"query": "x", "index_types": ["website", "section", "section"]})
+    assert isinstance(wanted, BoundedSearch)
+    assert wanted.request.index_types == (IndexType.SECTION, IndexType.WEBSITE)
+    for wrong in ("section", ["chapter"], [["section"]], {}):
+        assert isinstance(read({"query": "x", "index_types": wrong}), Refusal)

@@ -63,7 +63,7 @@ def test_filter_finds_exactly_what_a_plain_reading_of_it_does(wide: int, selecti
         patch.setattr(view_module, "WIDE_DOCUMENTS", wide)
         everything = places(LIBRARY, "whales sea 3")
         page_of = {(document_id, index): pages for document_id, index, pages in PLACES}
-        wanted = [place for place in everything if contains(selection, place[0], *page_of[place])]
+        wanted = [place for place in everything if contains(selection, place[0], *page_of[place], chunk_index=place[1])]
         assert places(LIBRARY, "whales sea 3", limit=limit, selection=selection) == wanted[:limit]
 
 

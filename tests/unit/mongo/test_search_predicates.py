@@ -8,12 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytiq.models.document import Document
+from analytiq.models.index_types import IndexType
 from analytiq.retrieval.filters.compilers.mongodb_search import of_filter, of_selection
 from analytiq.retrieval.filters.projection import moment_key, projection_of
 from analytiq.retrieval.filters.selection import (
     AllOf,
     AnyOf,
     DocumentSet,
+    OfTypes,
     Outside,
     PageComparison,
     PageIn,
@@ -36,11 +38,12 @@ WORDS = definitions.parse("search", word_index().definition)
 page_ranges = st.tuples(st.integers(1, 4), st.integers(0, 2)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 
 
-def row_of(document: Document, pages: tuple[int, int]) -> dict[str, object]:
+def row_of(document: Document, pages: tuple[int, int], chunk_index: int = 0) -> dict[str, object]:
     """A chunk as it is read back, but for its text and vector."""
     row = {
         "organization_id": document.organization_id,
         "document_id": document.id,
+        "chunk_index": chunk_index,
         "first_page": pages[0],
         "last_page": pages[1],
         "projection": asdict(projection_of(document)),
@@ -93,6 +96,7 @@ selections: st.SearchStrategy[Selection] = st.recursive(
             st.sampled_from([0, 1, 2, 2.5, 3.0, 4, 9]),
         ),
         st.builds(PageIn, st.lists(st.sampled_from([1, 2, 2.5, 3.0]), max_size=3).map(tuple)),
+        st.builds(OfTypes, st.lists(st.sampled_from(list(IndexType)), unique=True).map(tuple)),
     ),
     lambda inner: st.one_of(
         st.builds(AllOf, st.lists(inner, max_size=3).map(tuple)),
@@ -104,11 +108,12 @@ selections: st.SearchStrategy[Selection] = st.recursive(
 
 
 @examples(300)
-@given(documents(), page_ranges, selections)
+@given(documents(), page_ranges, selections, st.sampled_from([0, 2**24 - 1, 2**24, 2**25 - 1, 2**25 + 7]))
 def test_a_selection_is_told_to_the_server_exactly(
-    document: Document, pages: tuple[int, int], selection: Selection
+    document: Document, pages: tuple[int, int], selection: Selection, chunk_index: int
 ) -> None:
-    assert lets_through(of_selection(selection), row_of(document, pages)) == contains(selection, document.id, *pages)
+    expected = contains(selection, document.id, *pages, chunk_index=chunk_index)
+    assert lets_through(of_selection(selection), row_of(document, pages, chunk_index)) == expected
 
 
 def test_a_document_that_says_more_than_its_chunks_carry_is_let_through() -> None:

@@ -86,6 +86,12 @@ def test_entry_is_judged_by_its_generation_and_vectors(
     assert kinds(judge_vectors([ENTRY], named, [], extents)) == found
 
 
+@pytest.mark.parametrize(("last", "found"), [(2**25, []), (2**24, [DriftKind.HOLLOW]), (4, [DriftKind.HOLLOW])])
+def test_entry_of_several_index_types_is_whole_with_the_chunks_of_all(last: int, found: list[DriftKind]) -> None:
+    entry = ENTRY.model_copy(update={"chunk_counts": {"paragraph": 3, "section": 1, "website": 1}})
+    assert kinds(judge_vectors([entry], {"g": GENERATION}, [], {"g": Extent(5, 0, last)})) == found
+
+
 def test_entry_that_is_marked_already_is_told_by_its_pair_alone() -> None:
     marked = ENTRY.model_copy(update={"configuration_hash": HOLLOW})
     assert judge_vectors([marked], {"g": GENERATION}, [], {}) == []

@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analytiq.models.index_types import ChunkCounts, IndexType, first_index_of
 from analytiq.retrieval.pipeline.context import Hit
 from analytiq.retrieval.pipeline.expand import with_neighbors
 from analytiq.retrieval.pipeline.request import HitScores
@@ -21,7 +22,8 @@ hits = st.lists(places, unique=True, max_size=20).map(
 
 
 def planned(found: list[Hit], neighbors: int) -> list[Hit]:
-    return with_neighbors(found, neighbors={"kb": neighbors}, chunk_counts=COUNTS)
+    counts = {generation_id: ChunkCounts.of(count) for generation_id, count in COUNTS.items()}
+    return with_neighbors(found, neighbors={"kb": neighbors}, chunk_counts=counts)
 
 
 @given(found=hits, neighbors=st.integers(0, 6))
@@ -83,3 +85,10 @@ def test_example_of_two_windows_that_overlap() -> None:
 def test_match_beyond_the_count_that_is_known_is_shown_all_the_same() -> None:
     shown = with_neighbors([hit(0, 4)], neighbors={"kb": 1}, chunk_counts={})
     assert [place.chunk_index for place in shown] == [3, 4]
+
+
+def test_neighbors_have_the_index_type_of_their_match() -> None:
+    counts = {"g0": ChunkCounts.of(5, {"paragraph": 3, "section": 2})}
+    section = first_index_of(IndexType.SECTION)
+    shown = with_neighbors([hit(0, 2), hit(0, section)], neighbors={"kb": 2}, chunk_counts=counts)
+    assert [place.chunk_index for place in shown] == [0, 1, 2, section, section + 1]

@@ -154,7 +154,7 @@ def count(plain: Plain, selection: Selection | None) -> int:
 
 
 def holds(selection: Selection | None, document_id: str, chunk_index: int) -> bool:
-    return selection is None or contains(selection, document_id, *pages_of(chunk_index))
+    return selection is None or contains(selection, document_id, *pages_of(chunk_index), chunk_index=chunk_index)
 
 
 def test_equal_chunks_are_in_order_of_document_and_chunk_whatever_the_order_of_loading() -> None:

@@ -108,6 +108,7 @@ function ChunkRow({
       <button type="button" className="min-w-0 flex-1 text-left" aria-expanded={isOpened} onClick={onOpen}>
         <span className="flex flex-wrap gap-x-3 text-xs text-text-2 tabular-nums">
           <span className="font-semibold">{formatCount(chunk.chunk_index + 1)}</span>
+          {chunk.index_type !== "paragraph" && <span>{chunk.index_type}</span>}
           {hasName && <span className="min-w-0 max-w-[50%] truncate">{chunk.document_name}</span>}
           <span>{pagesOf(chunk)}</span>
           <span>{plural(chunk.token_count, "token")}</span>

@@ -20,6 +20,9 @@ const CHANGEABLE = {
   coalesce_neighbors: typedNumber("Enter a whole number from 0 to 5.", { least: 0, most: 5 }),
 };
 
+/** The granularities of an index, smallest first. */
+export const INDEX_TYPES = ["paragraph", "section", "website"] as const;
+
 /** The rest is stored as it is: nobody changes it here. */
 export const EDIT_SCHEMA = z.object({
   ...CHANGEABLE,
@@ -28,6 +31,8 @@ export const EDIT_SCHEMA = z.object({
   chunk_size: z.string(),
   chunk_overlap: z.string(),
   searched_metadata: z.string(),
+  section_level: z.string(),
+  index_types: z.array(z.enum(INDEX_TYPES)),
 });
 
 export const CREATE_SCHEMA = z
@@ -38,6 +43,8 @@ export const CREATE_SCHEMA = z
     chunk_size: typedNumber("Enter a whole number from 4 to 8,192.", { least: 4, most: 8192 }),
     chunk_overlap: typedNumber("Enter a whole number of 0 or more.", { least: 0 }),
     searched_metadata: z.string(),
+    section_level: z.string(),
+    index_types: z.array(z.enum(INDEX_TYPES)),
   })
   .check(
     z.refine((values) => Number(values.chunk_overlap) < Number(values.chunk_size), {
@@ -59,6 +66,8 @@ export function valuesOf(base: KnowledgeBase | undefined): BaseValues {
     chunk_size: String(base?.chunk_size ?? 512),
     chunk_overlap: String(base?.chunk_overlap ?? 128),
     searched_metadata: (base?.searched_metadata ?? []).join(", "),
+    section_level: String(base?.section_level ?? 0),
+    index_types: base?.index_types ?? ["paragraph"],
   };
 }
 

@@ -100,6 +100,14 @@ export function BaseSettings({ base }: { base: KnowledgeBase }) {
           <dd>
             {formatCount(base.chunk_size)}, {formatCount(base.chunk_overlap)} tokens
           </dd>
+          {base.section_level > 0 && (
+            <>
+              <dt className="text-text-2">Section level</dt>
+              <dd>{base.section_level}</dd>
+            </>
+          )}
+          <dt className="text-text-2">Index types</dt>
+          <dd>{base.index_types.join(", ")}</dd>
           <dt className="text-text-2">Context</dt>
           <dd>
             {base.context

@@ -90,9 +90,10 @@ function Chunks({ documentId, chunking }: { documentId: string; chunking: Chunki
         {data.chunks.map((chunk) => {
           const path = [...new Set([chunk.page_name, ...chunk.heading_path].filter(Boolean))].join(" › ");
           return (
-            <li key={chunk.chunk_index} className="border-t border-line py-2">
+            <li key={`${chunk.index_type}-${chunk.chunk_index}`} className="border-t border-line py-2">
               <div className="flex flex-wrap gap-x-3 text-xs text-text-2 tabular-nums">
                 <span className="font-semibold text-text">{chunk.chunk_index + 1}</span>
+                {chunking.index_types.length > 1 && <span>{chunk.index_type}</span>}
                 <span>{plural(chunk.token_count, "token")}</span>
                 <span>
                   {chunk.first_page === chunk.last_page ? `page ${chunk.first_page}` : `pages ${chunk.first_page}–${chunk.last_page}`}

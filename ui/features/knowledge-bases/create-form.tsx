@@ -16,6 +16,7 @@ import { useDebounced } from "@/state/use-debounced";
 
 import { BaseFields, type BaseValues, bodyOf, CREATE_SCHEMA, valuesOf } from "./base-fields";
 import { ForecastPanel } from "./forecast-panel";
+import { cutsBySection, GranularityFields } from "./granularity-fields";
 import { ModelField } from "./model-field";
 import { forecastQuery, problemOf } from "./queries";
 import { metadataKeys } from "./searched-metadata";
@@ -56,16 +57,24 @@ function Matching({ forecast, isSettling }: { forecast: Schemas["ForecastBody"];
 }
 
 /** What cannot be changed after creation, as the API takes it. */
-function fixedOf(model: string, chunker: string, size: string, overlap: string, searched: string) {
+function fixedOf(values: Fixed) {
+  const model = values.embedding_model.trim();
   return {
-    chunker_type: chunker,
-    chunk_size: Number(size),
-    chunk_overlap: Number(overlap),
+    chunker_type: values.chunker_type,
+    chunk_size: Number(values.chunk_size),
+    chunk_overlap: Number(values.chunk_overlap),
+    section_level: cutsBySection(values.chunker_type) ? Number(values.section_level) : 0,
+    index_types: values.index_types,
     context: true,
-    searched_metadata: metadataKeys(searched),
-    ...(model.trim() && { embedding_model: model.trim() }),
+    searched_metadata: metadataKeys(values.searched_metadata),
+    ...(model && { embedding_model: model }),
   };
 }
+
+type Fixed = Pick<
+  BaseValues,
+  "embedding_model" | "chunker_type" | "chunk_size" | "chunk_overlap" | "section_level" | "index_types" | "searched_metadata"
+>;
 
 /** Creates a knowledge base, with a forecast of what indexing costs. */
 export function CreateForm({ original }: { original: KnowledgeBase | undefined }) {
@@ -76,11 +85,12 @@ export function CreateForm({ original }: { original: KnowledgeBase | undefined }
   const form = useSchemaForm(CREATE_SCHEMA, original ? { ...values, name: `${original.name} (new settings)` } : values);
   const { control } = form;
   const tagIds = useWatch({ control, name: "tag_ids" });
-  const [model, chunker, size, overlap, searched] = useWatch({
+  const [embedding_model, chunker, chunk_size, chunk_overlap, section_level, index_types, searched_metadata] = useWatch({
     control,
-    name: ["embedding_model", "chunker_type", "chunk_size", "chunk_overlap", "searched_metadata"],
+    name: ["embedding_model", "chunker_type", "chunk_size", "chunk_overlap", "section_level", "index_types", "searched_metadata"],
   });
-  const asked = JSON.stringify({ tag_ids: tagIds, ...fixedOf(model, chunker, size, overlap, searched) });
+  const chosen = { embedding_model, chunker_type: chunker, chunk_size, chunk_overlap, section_level, index_types, searched_metadata };
+  const asked = JSON.stringify({ tag_ids: tagIds, ...fixedOf(chosen) });
   const settled = useDebounced(asked, SETTLE_MILLISECONDS);
   const forecast = JSON.parse(settled) as Schemas["ForecastBody"];
   const create = useMutation({
@@ -90,7 +100,7 @@ export function CreateForm({ original }: { original: KnowledgeBase | undefined }
           params: { path: organizationPath() },
           body: {
             ...bodyOf(values),
-            ...fixedOf(values.embedding_model, values.chunker_type, values.chunk_size, values.chunk_overlap, values.searched_metadata),
+            ...fixedOf(values),
           },
           headers: idempotencyKey(),
         }),
@@ -150,15 +160,11 @@ export function CreateForm({ original }: { original: KnowledgeBase | undefined }
               required
             />
           </div>
+          <GranularityFields control={control} chunker={chunker} />
           <Button className="self-start" onClick={() => setPreviewing(true)}>
             Preview chunks
           </Button>
-          {isPreviewing && (
-            <ChunkPreview
-              chunking={{ chunker_type: chunker, chunk_size: Number(size), chunk_overlap: Number(overlap) }}
-              onClose={() => setPreviewing(false)}
-            />
-          )}
+          {isPreviewing && <ChunkPreview chunking={fixedOf(chosen)} onClose={() => setPreviewing(false)} />}
         </fieldset>
         <div className="flex gap-2">
           <Button type="submit" variant="primary" disabled={create.isPending}>

@@ -26,9 +26,9 @@ export default function MoveBase({ base, onClose }: { base: KnowledgeBase; onClo
   const [text, setText] = useState(base.searched_metadata.join(", "));
   const wanted = JSON.stringify(metadataKeys(text));
   const settled = useDebounced(wanted, SETTLE_MILLISECONDS);
-  const { tag_ids, chunker_type, chunk_size, chunk_overlap, embedding_model } = base;
+  const { tag_ids, chunker_type, chunk_size, chunk_overlap, section_level, index_types, embedding_model } = base;
   const body = {
-    ...{ tag_ids, chunker_type, chunk_size, chunk_overlap, embedding_model },
+    ...{ tag_ids, chunker_type, chunk_size, chunk_overlap, section_level, index_types, embedding_model },
     context: true,
     searched_metadata: JSON.parse(settled) as string[],
   };

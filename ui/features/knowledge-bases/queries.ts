@@ -109,11 +109,13 @@ export function forecastQuery(body: Schemas["ForecastBody"]) {
 
 const PREVIEWED_CHUNKS = 20;
 
-export type Chunking = Pick<KnowledgeBase, "chunker_type" | "chunk_size" | "chunk_overlap">;
+export type Chunking = Pick<KnowledgeBase, "chunker_type" | "chunk_size" | "chunk_overlap" | "section_level" | "index_types">;
 
 /** The first chunks that settings make of a document; nothing is stored. */
-export function chunkPreviewQuery(documentId: string, { chunker_type, chunk_size, chunk_overlap }: Chunking) {
-  const body = { document_id: documentId, chunker_type, chunk_size, chunk_overlap, skip: 0, limit: PREVIEWED_CHUNKS };
+export function chunkPreviewQuery(documentId: string, chunking: Chunking) {
+  const { chunker_type, chunk_size, chunk_overlap, section_level, index_types } = chunking;
+  const settings = { chunker_type, chunk_size, chunk_overlap, section_level, index_types };
+  const body = { document_id: documentId, ...settings, skip: 0, limit: PREVIEWED_CHUNKS };
   return queryOptions({
     queryKey: kbKeys.preview(body),
     queryFn: ({ signal }) =>

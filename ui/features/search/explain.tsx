@@ -146,7 +146,7 @@ function Explanation({ explanation, onOpen }: { explanation: Explained; onOpen: 
           <ol className="-mx-4">
             {explanation.passages.map((hit) => (
               <HitCard
-                key={hit.chunk_index}
+                key={hit.chunk_id}
                 hit={hit}
                 kind="own"
                 place={null}

@@ -54,6 +54,7 @@ export function HitCard({
           >
             {pages}
           </Link>
+          {hit.index_type !== "paragraph" && <span className="chip">{hit.index_type === "website" ? "whole page" : hit.index_type}</span>}
           {kind === "neighbour" && <span className="text-text-3">context of a result</span>}
           {change && <span className="chip">{change}</span>}
         </div>

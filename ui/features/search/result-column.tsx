@@ -17,7 +17,7 @@ import { type Hit, type Question, type SearchAnswer, searchQuery } from "./queri
 
 const ConfigurationForm = dynamic(() => import("./configuration-form").then((module) => module.ConfigurationForm), { ssr: false });
 
-const keyOf = (hit: Hit) => `${hit.kb_id}:${hit.document_id}:${hit.chunk_index}`;
+const keyOf = (hit: Hit) => `${hit.kb_id}:${hit.document_id}:${hit.index_type}:${hit.chunk_index}`;
 
 /** How a place changed against the other configuration's results. */
 function placeChange(hit: Hit, place: number, other: SearchAnswer | undefined): string | null {

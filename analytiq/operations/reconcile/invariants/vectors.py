@@ -32,7 +32,8 @@ def judge_vectors(
     for entry in entries:
         generation, extent = named.get(entry.generation_id), extents.get(entry.generation_id)
         # A text of which everything is left out, or only furniture, has no chunks and no vectors.
-        whole = Extent(entry.chunk_count, 0, entry.chunk_count - 1) if entry.chunk_count else None
+        indexes = entry.counts.ranges
+        whole = Extent(entry.chunk_count, indexes[0].start, indexes[-1].stop - 1) if indexes else None
         is_whole = extent == whole
         if is_whole and (generation is None or generation.state is GenerationState.CURRENT):
             kind = None if generation is not None else DriftKind.UNREGISTERED

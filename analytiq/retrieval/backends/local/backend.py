@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from analytiq.models.index_types import ChunkCounts
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.models.vector import VectorOwner, VectorRow
 from analytiq.retrieval.backends.local.keywords.store import LocalLexicalIndex
@@ -32,7 +33,7 @@ class LocalBackend:
     async def write(self, knowledge_base: KnowledgeBase, owner: VectorOwner, rows: Sequence[VectorRow]) -> None:
         """See RetrievalBackend: the change log names the rows to read."""
 
-    async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, chunk_count: int) -> None:
+    async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, counts: ChunkCounts) -> None:
         """See RetrievalBackend: a search reads missing changes itself."""
 
     async def follow(self, knowledge_base: KnowledgeBase, epoch: Epoch) -> None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from analytiq.errors import TransientError
+from analytiq.models.index_types import ChunkCounts
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.models.vector import VectorOwner, VectorRow
 from analytiq.retrieval.backends.mongodb.reader import MongoReader
@@ -50,19 +51,19 @@ class MongoBackend:
     async def write(self, knowledge_base: KnowledgeBase, owner: VectorOwner, rows: Sequence[VectorRow]) -> None:
         """See RetrievalBackend: the server follows the rows."""
 
-    async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, chunk_count: int) -> None:
+    async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, counts: ChunkCounts) -> None:
         """See RetrievalBackend.
 
         Raises:
             TransientError: the search server is further behind than ANALYTIQ_SEARCH__VISIBILITY_SECONDS.
         """
-        if not chunk_count:
+        if not counts.total:
             return
         loop = asyncio.get_running_loop()
         seconds = self._settings.visibility_seconds
         deadline = loop.time() + seconds
         await self._indexes.await_queryable(knowledge_base.id, self._wanted(knowledge_base), seconds=seconds)
-        sample = sample_of(chunk_count)
+        sample = sample_of(counts)
         pause = FIRST_POLL_SECONDS
         while (seen := await self._count_visible(knowledge_base, generation_id, sample)) < len(sample):
             if pause == FIRST_POLL_SECONDS:
@@ -127,11 +128,12 @@ class MongoBackend:
         )
 
 
-def sample_of(chunk_count: int) -> list[int]:
-    """Return a sample of the chunks: the first, the last, and some in between."""
-    if chunk_count <= SAMPLE:
-        return list(range(chunk_count))
-    return sorted({round(place * (chunk_count - 1) / (SAMPLE - 1)) for place in range(SAMPLE)})
+def sample_of(counts: ChunkCounts) -> list[int]:
+    """Return the indexes of a sample of the chunks: the first, the last, and some in between."""
+    if counts.total <= SAMPLE:
+        return [index for indexes in counts.ranges for index in indexes]
+    numbers = sorted({round(place * (counts.total - 1) / (SAMPLE - 1)) for place in range(SAMPLE)})
+    return [counts.at(number) for number in numbers]
 
 
 def _create(rows: Repositories, settings: Settings) -> MongoBackend:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 from analytiq.errors import InvalidInputError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
-from analytiq.retrieval.filters.compilers.mongodb_search import of_filter, of_selection
+from analytiq.retrieval.filters.compilers.mongodb_search import of_filter, of_selection, of_types
 from analytiq.retrieval.filters.selection import AllOf, ChunkFilter, DocumentSet, Outside, Selection, contains
 from analytiq.storage.repositories.index_entries import IndexEntryRepository
 from analytiq.storage.repositories.knowledge_bases import EpochRepository
-from analytiq.storage.search.predicates import Verdict
+from analytiq.storage.search.predicates import Verdict, every
 from analytiq.storage.search.rows import MOST_FOUND, FoundChunk
 
 MOST_DOCUMENTS_NAMED = 5_000
@@ -48,7 +48,8 @@ def narrowing(chunk_filter: ChunkFilter | None) -> Narrowing:
     selection = chunk_filter.selection
     if _documents_named(selection) <= MOST_DOCUMENTS_NAMED:
         return Narrowing(of_selection(selection), _all_documents(selection))
-    return Narrowing(of_filter(chunk_filter.tree))
+    types = True if chunk_filter.index_types is None else of_types(chunk_filter.index_types)
+    return Narrowing(every([of_filter(chunk_filter.tree), types]))
 
 
 class CurrentHits:
@@ -148,7 +149,7 @@ def _best(chunks: Sequence[FoundChunk], limit: int) -> list[FoundChunk]:
 
 def passes(selection: Selection, chunk: FoundChunk) -> bool:
     """Return True if the chunk is selected."""
-    return contains(selection, chunk.document_id, chunk.first_page, chunk.last_page)
+    return contains(selection, chunk.document_id, chunk.first_page, chunk.last_page, chunk_index=chunk.chunk_index)
 
 
 def _documents_named(selection: Selection) -> int:

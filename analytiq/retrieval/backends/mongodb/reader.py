@@ -126,7 +126,7 @@ class MongoReader:
         return []
 
     async def count(self, *, chunk_filter: ChunkFilter | None) -> int:
-        """See IndexReader; count by the index entries, or by the rows if the filter has pages."""
+        """See IndexReader; count by the index entries, or by the rows if the filter has pages or index types."""
         knowledge_base = self._knowledge_base
         if chunk_filter is None:
             return await self._hits.count(knowledge_base, None)
@@ -138,7 +138,13 @@ class MongoReader:
         selected = [
             group
             for group in groups
-            if contains(chunk_filter.selection, group.document_id, group.first_page, group.last_page)
+            if contains(
+                chunk_filter.selection,
+                group.document_id,
+                group.first_page,
+                group.last_page,
+                chunk_index=group.chunk_index,
+            )
         ]
         current = await self._hits.generations(knowledge_base, {group.document_id for group in selected})
         return sum(group.chunks for group in selected if group.generation_id in current)

@@ -5,7 +5,17 @@ from collections.abc import Callable
 
 import tantivy
 
-from analytiq.retrieval.filters.selection import AllOf, AnyOf, DocumentSet, Outside, PageComparison, PageIn, Selection
+from analytiq.models.index_types import INDEXES_OF_A_TYPE, first_index_of
+from analytiq.retrieval.filters.selection import (
+    AllOf,
+    AnyOf,
+    DocumentSet,
+    OfTypes,
+    Outside,
+    PageComparison,
+    PageIn,
+    Selection,
+)
 from analytiq.retrieval.filters.tree import Comparator
 
 LAST_PAGE = 2**62
@@ -20,6 +30,9 @@ def compiled(schema: tantivy.Schema, selection: Selection) -> tantivy.Query:
             return _any([_page(schema, Comparator.EQUAL, page) for page in pages])
         case PageComparison(comparator, page):
             return _page(schema, comparator, page)
+        case OfTypes(index_types):
+            starts = [first_index_of(one) for one in index_types]
+            return _any([_range(schema, "chunk_index", at, at + INDEXES_OF_A_TYPE - 1) for at in starts])
         case AllOf(operands):
             return _every([compiled(schema, operand) for operand in operands])
         case AnyOf(operands):
@@ -40,7 +53,7 @@ def document_count(selection: Selection) -> int:
             return sum(document_count(operand) for operand in operands)
         case Outside(operand):
             return document_count(operand)
-        case PageComparison() | PageIn():
+        case PageComparison() | PageIn() | OfTypes():
             return 0
 
 

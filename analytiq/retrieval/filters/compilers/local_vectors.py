@@ -6,7 +6,17 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from analytiq.retrieval.filters.selection import AllOf, AnyOf, DocumentSet, Outside, PageComparison, PageIn, Selection
+from analytiq.models.index_types import INDEXES_OF_A_TYPE, first_index_of
+from analytiq.retrieval.filters.selection import (
+    AllOf,
+    AnyOf,
+    DocumentSet,
+    OfTypes,
+    Outside,
+    PageComparison,
+    PageIn,
+    Selection,
+)
 from analytiq.retrieval.filters.tree import Comparator
 
 Mask = NDArray[np.bool_]
@@ -14,7 +24,7 @@ Mask = NDArray[np.bool_]
 
 
 class Rows(Protocol):
-    """The known facts of the rows; `first_pages` and `last_pages` have the shape (rows,)."""
+    """The known facts of the rows; the arrays have the shape (rows,)."""
 
     @property
     def rows(self) -> int:
@@ -29,6 +39,11 @@ class Rows(Protocol):
     @property
     def last_pages(self) -> NDArray[np.int32]:
         """The last page of each row's chunk."""
+        ...
+
+    @property
+    def chunk_indexes(self) -> NDArray[np.int32]:
+        """The index of each row's chunk."""
         ...
 
     def spans_of(self, document_id: str) -> Iterable[tuple[int, int]]:
@@ -48,6 +63,12 @@ def selected(selection: Selection, rows: Rows) -> Mask:
             first, last = rows.first_pages, rows.last_pages
             for page in pages:
                 mask |= _on_page(first, last, page)
+            return mask
+        case OfTypes(index_types):
+            mask = np.zeros(rows.rows, dtype=np.bool_)
+            indexes = rows.chunk_indexes
+            for start in map(first_index_of, index_types):
+                mask |= (indexes >= start) & (indexes < start + INDEXES_OF_A_TYPE)
             return mask
         case AllOf(operands):
             mask = np.ones(rows.rows, dtype=np.bool_)

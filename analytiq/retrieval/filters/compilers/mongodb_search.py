@@ -10,6 +10,7 @@ afterwards. The complement of a condition that passes too much passes too little
 from collections.abc import Iterable
 from datetime import datetime
 
+from analytiq.models.index_types import INDEXES_OF_A_TYPE, IndexType, first_index_of
 from analytiq.retrieval.filters.projection import (
     EXACT_INTEGERS,
     existence_term,
@@ -20,7 +21,16 @@ from analytiq.retrieval.filters.projection import (
     text_term,
     value_term,
 )
-from analytiq.retrieval.filters.selection import AllOf, AnyOf, DocumentSet, Outside, PageComparison, PageIn, Selection
+from analytiq.retrieval.filters.selection import (
+    AllOf,
+    AnyOf,
+    DocumentSet,
+    OfTypes,
+    Outside,
+    PageComparison,
+    PageIn,
+    Selection,
+)
 from analytiq.retrieval.filters.tree import (
     And,
     BuiltInField,
@@ -69,12 +79,23 @@ def of_selection(selection: Selection) -> Verdict:
             return some(_on_page(page) for page in pages)
         case PageComparison(comparator, page):
             return _pages(comparator, page)
+        case OfTypes(index_types):
+            return of_types(index_types)
         case AllOf(operands):
             return every(of_selection(operand) for operand in operands)
         case AnyOf(operands):
             return some(of_selection(operand) for operand in operands)
         case Outside(operand):
             return complement(of_selection(operand))
+
+
+def of_types(index_types: Iterable[IndexType]) -> Verdict:
+    """Match exactly the chunks of these types."""
+    return some(_between(first_index_of(one), first_index_of(one) + INDEXES_OF_A_TYPE) for one in index_types)
+
+
+def _between(first: int, stop: int) -> Verdict:
+    return every([Condition(Path.CHUNK_INDEX, "$gte", first), Condition(Path.CHUNK_INDEX, "$lt", stop)])
 
 
 def of_filter(tree: Filter, *, is_wide: bool = True) -> Verdict:

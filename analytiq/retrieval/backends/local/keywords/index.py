@@ -21,7 +21,7 @@ from analytiq.retrieval.filters.selection import Selection
 from analytiq.retrieval.terms.analysis import RELEASE, chunk_terms, context_terms
 from analytiq.storage.repositories.index_contents import ChunkText
 
-FORMAT = f"2, terms {RELEASE}, tantivy {version('tantivy')}"
+FORMAT = f"3, terms {RELEASE}, tantivy {version('tantivy')}"
 """Version of the files' format; indexes of another format are rebuilt."""
 WRITER_BYTES = 48_000_000
 """Memory for unwritten terms: 30,000 chunks of 200 words. A small change uses far less."""

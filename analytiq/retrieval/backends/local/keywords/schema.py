@@ -27,8 +27,7 @@ def schema() -> tantivy.Schema:
     for name in ("generation", "document"):
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic", stored=True)
     builder.add_text_field(LANGUAGE, tokenizer_name="raw", index_option="basic")
-    builder.add_integer_field("chunk_index", stored=True)
-    for name in ("first_page", "last_page"):
+    for name in ("chunk_index", "first_page", "last_page"):
         builder.add_integer_field(name, stored=True, fast=True)
     # One row has these two and nothing else: what the others are of, in the same commit as they are.
     builder.add_text_field("is_state", tokenizer_name="raw", index_option="basic")

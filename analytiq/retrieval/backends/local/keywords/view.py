@@ -55,6 +55,9 @@ class _Row:
     def order(self) -> tuple[float, str, int]:
         return -self.score, self.document_id, self.chunk_index
 
+    def is_in(self, selection: Selection) -> bool:
+        return contains(selection, self.document_id, self.first_page, self.last_page, chunk_index=self.chunk_index)
+
     @property
     def hit(self) -> KeywordHit:
         return KeywordHit(self.generation_id, self.document_id, self.chunk_index, self.score)
@@ -87,7 +90,7 @@ class View:
         if document_count(selection) > WIDE_DOCUMENTS:
             depth = 4 * limit + 100
             rows = self._best(query, depth)
-            kept = [row for row in rows if contains(selection, row.document_id, row.first_page, row.last_page)]
+            kept = [row for row in rows if row.is_in(selection)]
             if len(kept) >= limit or len(rows) < depth:
                 return kept[:limit]
         within = tantivy.Query.const_score_query(compiled(self.schema, selection), 0.0)

@@ -162,6 +162,11 @@ class View:
         return [(block.start, block.stop) for block in blocks if block.stop <= self.rows]
 
     @property
+    def chunk_indexes(self) -> NDArray[np.int32]:
+        """The index of each row's chunk."""
+        return np.concatenate([part.segment.chunk_indexes[: part.rows] for part in self.parts])
+
+    @property
     def first_pages(self) -> NDArray[np.int32]:
         """The first page of each row's chunk."""
         return np.concatenate([part.segment.first_pages[: part.rows] for part in self.parts])
