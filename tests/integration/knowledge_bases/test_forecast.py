@@ -23,7 +23,11 @@ from tests.integration.tenant import CHUNK_TOKENS, REMOTE_MODEL, Tenant, new_ten
 async def forecast(tenant: Tenant, **options: Any) -> Forecast:
     wanted: dict[str, Any] = {
         "tag_ids": (tenant.tag.id,),
-        "chunking": Chunking("token", CHUNK_TOKENS, 0),
+        "chunking": Chunking(
+            options.pop("chunker_type", "token"),
+            options.pop("chunk_size", CHUNK_TOKENS),
+            options.pop("chunk_overlap", 0),
+        ),
         "embedding_model": REMOTE_MODEL,
         "context": False,
         **options,
