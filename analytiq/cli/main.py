@@ -61,6 +61,7 @@ class Commands(LazyGroup):
             "analytiq.cli.chunk_preview",
             "Show the chunks that settings would make of a document.",
         ),
+        "extract": ("analytiq.cli.extract", "Extract a document's text again, a PDF's pages by OCR if you choose it."),
         "forecast": ("analytiq.cli.forecast", "Show what a knowledge base would cost before you create it."),
     }
     group_modules: Mapping[str, tuple[str, str]] = {

@@ -256,6 +256,16 @@ class DocumentCalls(Connection):
         body = {"password": password}
         self._transport.call("POST", f"/documents/{segment(document_id)}/password", json=body, is_repeatable=True)
 
+    def extract_document(self, document_id: str, *, read_pages: str | None = None) -> Document:
+        """Extract a document's text again.
+
+        `read_pages` of a PDF: `auto`, `ocr` for every page, or `ocr_flawed` for pages whose own text is flawed or
+        missing; it holds for later extractions too. None keeps the present choice.
+        """
+        body = {} if read_pages is None else {"read_pages": read_pages}
+        answer = self._transport.call("POST", f"/documents/{segment(document_id)}/extract", json=body)
+        return Document.model_validate_json(answer)
+
     def document_text(self, document_id: str, *, skip: int = 0, limit: int = 100) -> DocumentText:
         """Return its extracted text: up to `limit` pages (at most 1000) after the first `skip`."""
         answer = self._transport.call(

@@ -68,6 +68,7 @@ class Document(Answer):
     metadata: dict[str, JsonValue]
     error: Failure | None
     warnings: list[str]
+    read_pages: str = "auto"
     flaws: list[FlawCount] = Field(default_factory=list)
     byte_size: int
     page_count: int | None

@@ -8,6 +8,7 @@ from enum import StrEnum
 from pydantic import Field, JsonValue
 
 from analytiq.models.flaws import FlawCount, FlawKind
+from analytiq.models.page_reading import PageReading
 from analytiq.models.stored import Stored
 
 
@@ -93,6 +94,8 @@ class Document(Stored):
     text_hash: str | None = None
     page_count: int | None = None
     character_count: int | None = None
+    read_pages: PageReading = PageReading.AUTO
+    """Of a PDF; holds for every extraction, also of the next version of its file."""
     password: str | None = Field(default=None, repr=False)
     """Of the encrypted file, encrypted under the installation's secret key; it has opened the file."""
     offered_password: str | None = Field(default=None, repr=False)

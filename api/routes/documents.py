@@ -31,6 +31,7 @@ from api.schemas.documents import (
     SOURCE,
     DocumentCountsResponse,
     DocumentDetail,
+    DocumentExtraction,
     DocumentList,
     DocumentPassword,
     DocumentResponse,
@@ -300,10 +301,20 @@ async def delete_document(
 
 @router.post("/{document_id}/extract", status_code=202, operation_id="extract_document")
 async def extract_document(
-    services: ServicesOf, organization: CurrentOrganization, request_id: RequestId, document_id: str
+    services: ServicesOf,
+    organization: CurrentOrganization,
+    request_id: RequestId,
+    document_id: str,
+    body: DocumentExtraction | None = None,
 ) -> DocumentResponse:
-    """Extract the document's text again. Searches find the present text until the new text is indexed."""
-    document = await services.ingestion.documents.extract_again(organization.id, document_id, request_id=request_id)
+    """Extract the document's text again. Searches find the present text until the new text is indexed.
+
+    A PDF whose text is unreadable although its pages look fine can be read by OCR (`read_pages`).
+    """
+    read_pages = body.read_pages if body else None
+    document = await services.ingestion.documents.extract_again(
+        organization.id, document_id, read_pages=read_pages, request_id=request_id
+    )
     return DocumentResponse.from_model(document)
 
 

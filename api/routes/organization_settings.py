@@ -6,6 +6,7 @@ from fastapi import APIRouter
 
 from analytiq.composition import Services
 from analytiq.errors import InvalidInputError
+from analytiq.models.flaws import FlawKind
 from analytiq.models.organization import Organization
 from analytiq.models.own_limits import OwnRateLimits
 from analytiq.models.vision import VisionSettings
@@ -45,7 +46,8 @@ async def update_organization_settings(
     changed = await services.tenancy.own_settings.change(organization, changes)
     if "skipped_flaws" in body.model_fields_set:
         skipping = services.ingestion.flaw_skipping
-        changed = await skipping.choose(organization.id, body.skipped_flaws or (), request_id=request_id)
+        kinds = [FlawKind(kind) for kind in body.skipped_flaws or ()]
+        changed = await skipping.choose(organization.id, kinds, request_id=request_id)
     return await _answer(services, changed)
 
 

@@ -13,6 +13,7 @@ from analytiq.ingestion.documents.passwords import LONGEST_PASSWORD
 from analytiq.ingestion.documents.retrying import RetryQuery
 from analytiq.models.document import DocumentState, ExternalIdentity
 from analytiq.models.flaws import FlawKind
+from analytiq.models.page_reading import PageReading
 from analytiq.models.upload import DuplicatePolicy
 from analytiq.storage.repositories.document_counts import DocumentCounts
 from api.schemas.wire import NO_CONTROLS, NO_NUL, Moment, RequestBody, ResponseBody
@@ -88,6 +89,20 @@ def require_source(source: str | None, external_ids: object, *, field: str) -> N
         raise InvalidInputError.of_field(field, "Give `source` too. An id is unique within its source only.")
 
 
+READ_PAGES = (
+    "Text of a PDF's pages: `auto` takes the text in the file, and OCR for pages that are pictures; `ocr` reads every"
+    " page by OCR; `ocr_flawed` also reads the pages by OCR whose text in the file is flawed or missing"
+)
+
+
+class DocumentExtraction(RequestBody):
+    """Options of an extraction. An omitted one keeps the document's present choice."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"read_pages": "ocr"}]})
+
+    read_pages: PageReading | None = Field(None, description=f"{READ_PAGES}. Holds for later extractions too")
+
+
 class FlawCountResponse(ResponseBody):
     """The extent of one kind of flaw in the extracted text."""
 
@@ -114,6 +129,7 @@ class DocumentResponse(ResponseBody):
     metadata: dict[str, JsonValue]
     error: FailureResponse | None
     warnings: list[str]
+    read_pages: PageReading = Field(description=READ_PAGES)
     flaws: list[FlawCountResponse] = Field(description="Flaws of the extracted text, one item for each kind")
     content_type: str
     byte_size: int

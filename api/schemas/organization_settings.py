@@ -16,7 +16,7 @@ MOST_PER_MINUTE = 1_000_000_000
 
 ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), NO_CONTROLS]
 PerMinute = Annotated[int, Field(ge=1, le=MOST_PER_MINUTE)]
-SkippableFlaw = Literal[FlawKind.NOISE, FlawKind.MISDECODED, FlawKind.MACHINE_TEXT, FlawKind.VISUAL_ORDER]
+SkippableFlaw = Literal["noise", "misdecoded", "machine_text", "visual_order"]
 Language = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z_]{1,30}$")]
 
 

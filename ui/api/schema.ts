@@ -465,6 +465,8 @@ export interface paths {
         /**
          * Extract Document
          * @description Extract the document's text again. Searches find the present text until the new text is indexed.
+         *
+         *     A PDF whose text is unreadable although its pages look fine can be read by OCR (`read_pages`).
          */
         post: operations["extract_document"];
         delete?: never;
@@ -3412,6 +3414,8 @@ export interface components {
             error: components["schemas"]["FailureResponse"] | null;
             /** Warnings */
             warnings: string[];
+            /** @description Text of a PDF's pages: `auto` takes the text in the file, and OCR for pages that are pictures; `ocr` reads every page by OCR; `ocr_flawed` also reads the pages by OCR whose text in the file is flawed or missing */
+            read_pages: components["schemas"]["PageReading"];
             /**
              * Flaws
              * @description Flaws of the extracted text, one item for each kind
@@ -3433,6 +3437,17 @@ export interface components {
             updated_at: string;
             /** Knowledge Bases */
             knowledge_bases: components["schemas"]["KnowledgeBaseStateResponse"][];
+        };
+        /**
+         * DocumentExtraction
+         * @description Options of an extraction. An omitted one keeps the document's present choice.
+         * @example {
+         *       "read_pages": "ocr"
+         *     }
+         */
+        DocumentExtraction: {
+            /** @description Text of a PDF's pages: `auto` takes the text in the file, and OCR for pages that are pictures; `ocr` reads every page by OCR; `ocr_flawed` also reads the pages by OCR whose text in the file is flawed or missing. Holds for later extractions too */
+            read_pages?: components["schemas"]["PageReading"] | null;
         };
         /**
          * DocumentList
@@ -3656,6 +3671,8 @@ export interface components {
             error: components["schemas"]["FailureResponse"] | null;
             /** Warnings */
             warnings: string[];
+            /** @description Text of a PDF's pages: `auto` takes the text in the file, and OCR for pages that are pictures; `ocr` reads every page by OCR; `ocr_flawed` also reads the pages by OCR whose text in the file is flawed or missing */
+            read_pages: components["schemas"]["PageReading"];
             /**
              * Flaws
              * @description Flaws of the extracted text, one item for each kind
@@ -5253,6 +5270,8 @@ export interface components {
             error: components["schemas"]["FailureResponse"] | null;
             /** Warnings */
             warnings: string[];
+            /** @description Text of a PDF's pages: `auto` takes the text in the file, and OCR for pages that are pictures; `ocr` reads every page by OCR; `ocr_flawed` also reads the pages by OCR whose text in the file is flawed or missing */
+            read_pages: components["schemas"]["PageReading"];
             /**
              * Flaws
              * @description Flaws of the extracted text, one item for each kind
@@ -6162,6 +6181,12 @@ export interface components {
             /** @description `organization` (default): cached embeddings are private. `global`: they are shared with all other sharing organizations, so a text embedded by one of them is free. By price or response time, a sharing organization can detect whether another has a certain text. Therefore `global` is refused (409, `global_cache_not_allowed`) unless the operator sets ANALYTIQ_EMBEDDING__ALLOW_GLOBAL_CACHE. Effective from the next call on */
             cache_scope?: components["schemas"]["CacheScope"] | null;
         };
+        /**
+         * PageReading
+         * @description The source of the text of a PDF's pages.
+         * @enum {string}
+         */
+        PageReading: "auto" | "ocr" | "ocr_flawed";
         /**
          * PassagePlace
          * @description The position of the characters [start, end) of a document's text.
@@ -10538,7 +10563,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DocumentExtraction"] | null;
+            };
+        };
         responses: {
             /** @description Successful Response */
             202: {

@@ -39,6 +39,7 @@ function document(state: string, bases: Base[] = [], more: Partial<DocumentDetai
     metadata: {},
     error: null,
     warnings: [],
+    read_pages: "auto",
     flaws: [],
     content_type: "application/pdf",
     byte_size: 1,

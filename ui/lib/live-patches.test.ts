@@ -17,6 +17,7 @@ function document(changes: Partial<LiveDocument> = {}): LiveDocument {
     metadata: {},
     error: null,
     warnings: [],
+    read_pages: "auto",
     flaws: [],
     content_type: "application/pdf",
     byte_size: 1,

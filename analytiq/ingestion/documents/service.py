@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from analytiq.errors import ConflictError, NotFoundError
+from analytiq.errors import ConflictError, InvalidInputError, NotFoundError
 from analytiq.ingestion.documents.metadata import validated_metadata
 from analytiq.ingestion.documents.metadata_fields import DeclaredFields, MetadataFields
 from analytiq.ingestion.documents.naming import identity_of, validated_path, validated_source_url
@@ -17,6 +17,7 @@ from analytiq.ingestion.membership import document_changed
 from analytiq.models.blocks import Block
 from analytiq.models.document import Document, DocumentState
 from analytiq.models.job import Priority
+from analytiq.models.page_reading import PDF_TYPE, PageReading
 from analytiq.models.text import CurrentTexts, PageSpan
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.repositories.documents import DocumentQuery
@@ -171,11 +172,30 @@ class Documents:
         ]
         await self._jobs.enqueue(requests, request_id=request_id, session=session)
 
-    async def extract_again(self, organization_id: str, document_id: str, *, request_id: str | None = None) -> Document:
-        """Extract the file again; the present text stays current until the new one is ready."""
+    async def extract_again(
+        self,
+        organization_id: str,
+        document_id: str,
+        *,
+        read_pages: PageReading | None = None,
+        request_id: str | None = None,
+    ) -> Document:
+        """Extract the file again; the present text stays current until the new one is ready.
+
+        `read_pages` holds for later extractions too; None keeps the present choice.
+
+        Raises:
+            InvalidInputError: pages of a file that is no PDF are to be read by OCR.
+        """
+        changes: dict[str, Any] = {"state": DocumentState.UPLOADED.value, "error": None}
+        if read_pages is not None:
+            document = await self.get(organization_id, document_id)
+            if read_pages is not PageReading.AUTO and document.content_type != PDF_TYPE:
+                reason = f"Only pages of a PDF are read by OCR on request. This file is {document.content_type}."
+                raise InvalidInputError.of_field("read_pages", reason)
+            changes["read_pages"] = read_pages.value
 
         async def commit(session: Session) -> Document:
-            changes = {"state": DocumentState.UPLOADED.value, "error": None}
             changed = await self._documents.change(session, organization_id, document_id, changes)
             if changed is None:
                 raise unknown_document(document_id)

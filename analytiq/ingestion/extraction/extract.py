@@ -29,6 +29,7 @@ from analytiq.models.document import Document, DocumentState, Failure
 from analytiq.models.job import Job
 from analytiq.models.job_payloads import ExtractPayload
 from analytiq.models.organization import Organization
+from analytiq.models.page_reading import PDF_TYPE
 from analytiq.models.parts import FoundPart, RefusedPart, refusal_warnings
 from analytiq.models.text import DocumentText, ParsedDocument, join_pages
 from analytiq.models.vision import VisionSettings
@@ -172,6 +173,7 @@ class Extraction:
                     password=self._reader.password_of(document),
                     describes_figures=vision.describe_figures,
                     reads_scans=vision.read_pages,
+                    page_reading=document.read_pages,
                 ),
                 parts_file=parts_file,
                 on_progress=lambda done, total: running.report_soon(done, total, "pages"),
@@ -194,7 +196,7 @@ class Extraction:
 
     async def _serve(self, running: RunningJob, document: Document, parsed: ParsedDocument, content_type: str) -> None:
         text = join_pages(parsed.pages, title=parsed.title)
-        warnings = [*parsed.warnings, *flaw_warnings(text)]
+        warnings = [*parsed.warnings, *flaw_warnings(text, is_pdf=content_type == PDF_TYPE)]
         if not text.text.strip():
             warnings.append("no text could be extracted, so there is nothing to search for")
             log.warning("extraction.no_text", document_id=document.id)

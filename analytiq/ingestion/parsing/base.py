@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
+from analytiq.models.page_reading import PageReading
 from analytiq.models.text import ParsedDocument
 
 ReportProgress = Callable[[int, int], None]
@@ -48,6 +49,10 @@ class ParseOptions:
     """Return the pictures of figures, for a vision model."""
     reads_scans: bool = False
     """Return the pictures of pages that OCR reads badly, for a vision model."""
+    page_reading: PageReading = PageReading.AUTO
+    """The pages of a PDF with text of their own that OCR reads all the same."""
+    reread_seconds: float = 360.0
+    """Time for the OCR of such pages; the others keep their text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,9 @@ from analytiq.ingestion.parsing.pdf_layout.pages import read_page
 from analytiq.ingestion.parsing.pdf_layout.unicode_strings import texts_of_pages
 from analytiq.ingestion.parsing.pdf_layout.writing import written
 from analytiq.ingestion.parsing.pdf_layout.xfa import xfa_values
+from analytiq.ingestion.parsing.reading_again import RereadPages, read_again
 from analytiq.ingestion.parsing.text_builder import TextBuilder
+from analytiq.models.page_reading import PageReading
 from analytiq.models.text import ParsedDocument, ParsedPage, TextSource
 
 POINTS_PER_INCH = 72
@@ -100,17 +102,43 @@ class PdfParser:
             pages |= _pages_of_unicode_strings(path, pages)
             if figures is not None:
                 pages |= figures.placed(document, pages)
+            reread = _read_again(document, pages, reader, options, report_progress)
+            pages |= reread.pages
             form, form_warnings = _xfa_page(document, path)
             if form is not None:
                 pages[total] = _with_form(pages[total], form)
             warnings = (
                 *reader.warnings(),
+                *reread.warnings(),
                 *_warnings_of(unreadable),
                 *_hidden_warnings(laid_out.hidden),
                 *lost_warnings,
                 *form_warnings,
             )
             return ParsedDocument(tuple(pages[number] for number in sorted(pages)), warnings)
+
+
+def _read_again(
+    document: pdfium.PdfDocument,
+    pages: Mapping[int, ParsedPage],
+    reader: PageImageReader,
+    options: ParseOptions,
+    report_progress: ReportProgress,
+) -> RereadPages:
+    """Read the pages by OCR for which it is requested, unless nothing is there to read them."""
+    if options.page_reading is PageReading.AUTO or not reader.can_read():
+        return RereadPages()
+
+    def read_page(page_number: int) -> ParsedPage:
+        try:
+            with closing(document[page_number - 1]) as page:
+                return reader.read(page_number, rendered(page))
+        except (pdfium.PdfiumError, UnicodeError):
+            return ParsedPage(page_number, "")
+
+    return read_again(
+        pages, options.page_reading, read_page, seconds=options.reread_seconds, report_progress=report_progress
+    )
 
 
 def _hand_over_attachments(document: pdfium.PdfDocument, parts: PartSink) -> None:

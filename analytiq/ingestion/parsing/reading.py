@@ -19,10 +19,15 @@ from analytiq.ingestion.parsing.registry import default_registry
 from analytiq.ingestion.parsing.sandbox import DETECTION_LIMITS, detect_in_child, parse_in_child, place_words_in_child
 from analytiq.models.boxes import PageWords
 from analytiq.models.document import Document
+from analytiq.models.page_reading import PageReading
 from analytiq.models.text import ParsedDocument
 from analytiq.settings import ExtractionSettings
 
 log = structlog.get_logger(__name__)
+
+
+REREAD_SHARE = 0.6
+"""Share of a file's time for the OCR that its owner has requested; the rest is for reading its text first."""
 
 
 def processor_budget_of(settings: ExtractionSettings) -> ProcessorBudget:
@@ -75,11 +80,12 @@ class DocumentReader:
             AnalytiqError: The errors of `parse_in_child`.
         """
         limits = ParseLimits(
-            cpu_seconds=self._processor.seconds(byte_size, content_type),
+            cpu_seconds=self._cpu_seconds(byte_size, content_type, options),
             wall_seconds=self._settings.wall_seconds,
             output_bytes=self._settings.output_bytes,
             file_bytes=byte_size,
         )
+        options = replace(options, reread_seconds=REREAD_SHARE * min(limits.cpu_seconds, limits.wall_seconds))
         if parts_file is not None:
             options = replace(options, installed_parsers=default_registry().installed)
         most = min(self._settings.memory_bytes, self._memory.most)
@@ -105,6 +111,12 @@ class DocumentReader:
                 raise
             log.info("parsing.more_memory", bytes=byte_size, code=error.code, memory_bytes=most)
         return await parse_with(most)
+
+    def _cpu_seconds(self, byte_size: int, content_type: str, options: ParseOptions) -> int:
+        """Return the time for a file: by its size, but all of it where its owner has requested OCR."""
+        if options.page_reading is not PageReading.AUTO:
+            return self._processor.most
+        return self._processor.seconds(byte_size, content_type)
 
     async def place_words(
         self,

@@ -22,10 +22,10 @@ _ADVICE = {
 }
 
 
-def flaw_warnings(text: DocumentText) -> list[str]:
+def flaw_warnings(text: DocumentText, *, is_pdf: bool = False) -> list[str]:
     """Return a sentence for each kind of flaw: where it is, why it is one, and what to do."""
     warnings = [
-        f"{_place(text, flaws)} {_SAID[kind].format(reason=flaws[0].reason)}. {_ADVICE[kind]}"
+        f"{_place(text, flaws)} {_SAID[kind].format(reason=flaws[0].reason)}. {_advice(text, flaws, is_pdf=is_pdf)}"
         for kind in _SAID
         if (flaws := [flaw for flaw in text.flaws if flaw.kind is kind])
     ]
@@ -34,6 +34,18 @@ def flaw_warnings(text: DocumentText) -> list[str]:
         picture = "shows a picture or a drawing" if len(unread) == 1 else "show pictures or drawings"
         warnings.append(f"{_pages(unread)} {picture}, and no text was found. Compare with the original.")
     return warnings
+
+
+def _advice(text: DocumentText, flaws: Sequence[Flaw], *, is_pdf: bool) -> str:
+    advice = _ADVICE[flaws[0].kind]
+    if not is_pdf or flaws[0].kind is FlawKind.MACHINE_TEXT:
+        return advice
+    locator = PageLocator(text.pages)
+    flawed = {number for flaw in flaws for number in _range(locator, flaw)}
+    if any(page.source is TextSource.EMBEDDED for page in text.pages if page.page_number in flawed):
+        pages = "this page" if len(flawed) == 1 else "these pages"
+        return f"Read {pages} by OCR, or {advice[0].lower()}{advice[1:]}"
+    return advice
 
 
 def _place(text: DocumentText, flaws: Sequence[Flaw]) -> str:

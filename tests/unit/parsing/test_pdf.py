@@ -1,5 +1,6 @@
 import io
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pikepdf
@@ -12,6 +13,10 @@ from analytiq.ingestion.parsing.base import ParseOptions
 from analytiq.ingestion.parsing.page_images import describe_pages, scale_to_limit
 from analytiq.ingestion.parsing.pdf import PdfParser
 from analytiq.ingestion.parsing.pdf_layout.lost_lines import with_lost_lines
+from analytiq.ingestion.parsing.reading_again import RereadPages, read_again
+from analytiq.ingestion.quality.judging import judged
+from analytiq.models.flaws import FlawKind
+from analytiq.models.page_reading import PageReading
 from analytiq.models.text import ParsedDocument, ParsedPage, TextSource, join_pages
 
 SAMPLES = Path(__file__).parents[2] / "data" / "documents"
@@ -328,3 +333,84 @@ def test_lines_that_the_layout_lacks_are_added_and_counted() -> None:
 def test_words_that_the_layout_parts_otherwise_are_not_lost(raw: str) -> None:
     page = ParsedPage(1, "peri- odic periodic fine H 2 O")
     assert with_lost_lines(page, raw, ["hidden", "words"]) == (page, 0)
+
+
+SENTENCES = [
+    "The heliotrope accord was signed in the harbour on a cold morning.",
+    "Each party shall deliver the goods within thirty days of the order.",
+    "The buyer pays the price after the inspection of every container.",
+]
+
+
+def with_broken_map(pdf: pikepdf.Pdf, page_number: int) -> None:
+    """Show a page as it was, with a map to Unicode that makes symbols of its letters."""
+    pairs = "\n".join(f"<{code:02x}> <{0x2190 + code:04x}>" for code in range(33, 123))
+    cmap = (
+        "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /X def /CMapType 2 def\n"
+        f"1 begincodespacerange <00> <ff> endcodespacerange\n90 beginbfchar\n{pairs}\nendbfchar\nendcmap end end"
+    )
+    broken = pikepdf.Dictionary(
+        Type=pikepdf.Name.Font,
+        Subtype=pikepdf.Name.Type1,
+        BaseFont=pikepdf.Name.Helvetica,
+        ToUnicode=pdf.make_stream(cmap.encode()),
+    )
+    page = pdf.pages[page_number - 1]
+    page.Resources = pikepdf.Dictionary(Font=pikepdf.Dictionary(F1=pdf.make_indirect(broken)))
+    lines = "".join(f"1 0 0 1 72 {700 - 20 * at} Tm ({line}) Tj " for at, line in enumerate(SENTENCES))
+    page.Contents = pdf.make_stream(f"BT /F1 12 Tf {lines}ET".encode())
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """A PDF whose second of three pages has a broken map."""
+    path = tmp_path / "broken.pdf"
+    with make_pdf(["A first page with words of its own.", "", "The last page is sound too."]) as pdf:
+        with_broken_map(pdf, 2)
+        pdf.save(path)
+    return path
+
+
+@pytest.mark.ocr
+@pytest.mark.parametrize(
+    ("choice", "sources"),
+    [
+        (PageReading.AUTO, [TextSource.EMBEDDED] * 3),
+        (PageReading.OCR_FLAWED, [TextSource.EMBEDDED, TextSource.OCR, TextSource.EMBEDDED]),
+        (PageReading.OCR, [TextSource.OCR] * 3),
+    ],
+)
+def test_pages_are_read_by_ocr_as_their_owner_chooses(
+    broken: Path, choice: PageReading, sources: list[TextSource]
+) -> None:
+    document = judged(read(broken, ParseOptions(page_reading=choice)))
+    assert [page.source for page in document.pages] == sources
+    assert "words of its own" in document.pages[0].text
+    is_mended = choice is not PageReading.AUTO
+    assert ("heliotrope accord was signed" in document.pages[1].text) is is_mended
+    assert [flaw.kind for flaw in document.pages[1].flaws] == [FlawKind.NOISE] * (not is_mended)
+
+
+def test_without_language_data_pages_keep_their_own_text(broken: Path) -> None:
+    document = read(broken, replace(NO_DATA, page_reading=PageReading.OCR))
+    assert [page.source for page in document.pages] == [TextSource.EMBEDDED] * 3
+    assert any("tesseract-ocr-eng" in warning for warning in document.warnings)
+
+
+def test_page_in_which_ocr_finds_nothing_and_pages_after_the_time_keep_their_text() -> None:
+    pages = {number: ParsedPage(number, f"words {number}") for number in range(1, 4)}
+    read_numbers: list[int] = []
+
+    def read_nothing(number: int) -> ParsedPage:
+        read_numbers.append(number)
+        return ParsedPage(number, " ", TextSource.OCR)
+
+    def again(seconds: float) -> RereadPages:
+        return read_again(
+            pages, PageReading.OCR, read_nothing, seconds=seconds, report_progress=lambda _done, _total: None
+        )
+
+    assert (again(60).pages, read_numbers) == ({}, [1, 2, 3])
+    late = again(-1)
+    assert (late.pages, late.left, read_numbers) == ({}, [1, 2, 3], [1, 2, 3])
+    assert late.warnings() == ("Pages 1, 2, 3 kept the text in the file: OCR took too long. Split the document.",)

@@ -201,3 +201,14 @@ def test_flaws_are_counted_by_kind_with_their_words_and_pages() -> None:
     assert counts == [(FlawKind.NOISE, 36, 2)]
     assert unpacked_flaws(packed_flaws(text.flaws)) == text.flaws
     assert text_hash(text) != text_hash(replace(text, flaws=()))
+
+
+def test_pages_of_a_pdf_with_unreadable_text_of_their_own_are_advised_to_be_read_by_ocr() -> None:
+    noise = "(cid:3)(cid:7) (cid:9)(cid:11) (cid:2)(cid:5) " * 6
+    for source, advice in (
+        (TextSource.EMBEDDED, "Read this page by OCR, or upload a copy with readable text."),
+        (TextSource.OCR, "Upload a copy with readable text."),
+    ):
+        text = join_pages(judged(ParsedDocument((ParsedPage(1, noise, source),))).pages)
+        assert flaw_warnings(text, is_pdf=True)[0].endswith(advice)
+        assert flaw_warnings(text)[0].endswith(". Upload a copy with readable text.")

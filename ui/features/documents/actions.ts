@@ -1,11 +1,13 @@
 /** What is done to documents, one or many; the API takes them one by one. */
 
-import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
+import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
 import type { Document } from "@/api/queries";
 import { original } from "@/components/viewer/queries";
 import { session } from "@/state/session";
 
 import { changeMany, type MetadataChanges } from "./bulk-changes";
+
+export type PageReading = Schemas["PageReading"];
 
 const AT_ONCE = 4;
 
@@ -82,11 +84,12 @@ export function deleteDocument(documentId: string) {
   return answered(api.DELETE("/v0/orgs/{organization_id}/documents/{document_id}", { params: { path: path(documentId) } }));
 }
 
-export function extractAgain(documentId: string) {
+export function extractAgain(documentId: string, readPages?: PageReading) {
   return answered(
     api.POST("/v0/orgs/{organization_id}/documents/{document_id}/extract", {
       params: { path: path(documentId) },
       headers: idempotencyKey(),
+      ...(readPages && { body: { read_pages: readPages } }),
     }),
   );
 }
