@@ -1,16 +1,19 @@
 """The judgement of pages: the flaws of their text."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from analytiq.ingestion.quality.machine_text import machine_ranges
 from analytiq.ingestion.quality.misdecoded import misdecoded
-from analytiq.ingestion.quality.noise import NoiseJudge
+from analytiq.ingestion.quality.noise import NoiseJudge, reads
 from analytiq.ingestion.quality.stretches import stretches
 from analytiq.ingestion.quality.visual_order import order_signs, reversed_among
 from analytiq.models.blocks import BlockKind
 from analytiq.models.flaws import Flaw, FlawKind
 from analytiq.models.text import ParsedDocument, ParsedPage, TextSource
+
+_PARAGRAPH = re.compile(r"[^\n]+(?:\n[^\n]+)*")
 
 
 def judged(document: ParsedDocument) -> ParsedDocument:
@@ -39,11 +42,25 @@ def _unreadable(text: str, parts: Sequence[tuple[int, int]]) -> Iterator[Flaw]:
     for (start, end), is_reversed in zip(parts, reversed_parts, strict=True):
         stretch = text[start:end]
         if (reason := misdecoded(stretch)) is not None:
-            yield Flaw(FlawKind.MISDECODED, start, end, reason)
+            yield _narrowed(text, Flaw(FlawKind.MISDECODED, start, end, reason), str.isascii)
         elif is_reversed:
             yield Flaw(FlawKind.VISUAL_ORDER, start, end)
         elif (reason := noise.judge(stretch)) is not None:
-            yield Flaw(FlawKind.NOISE, start, end, reason)
+            yield _narrowed(text, Flaw(FlawKind.NOISE, start, end, reason), reads)
+
+
+def _narrowed(text: str, flaw: Flaw, is_sound: Callable[[str], bool]) -> Flaw:
+    """Return a flaw without the sound paragraphs at its ends: short ones are judged together with the next one."""
+    paragraphs = [(flaw.start + one.start(), flaw.start + one.end()) for one in _paragraphs(text, flaw)]
+    flawed = [(start, end) for start, end in paragraphs if not is_sound(text[start:end])]
+    if not flawed or len(flawed) == len(paragraphs):
+        return flaw
+    start = flaw.start if flawed[0] == paragraphs[0] else flawed[0][0]
+    return replace(flaw, start=start, end=flaw.end if flawed[-1] == paragraphs[-1] else flawed[-1][1])
+
+
+def _paragraphs(text: str, flaw: Flaw) -> Iterator[re.Match[str]]:
+    return _PARAGRAPH.finditer(text[flaw.start : flaw.end])
 
 
 def _outside(parts: Iterable[tuple[int, int]], left_out: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -52,6 +52,18 @@ _COMMON = frozenset(_TRIGRAMS.split())
 _SMALL_WORDS = frozenset(_WORDS.split())
 
 
+LEAST_READING_WORDS = 4
+READING_SHARE = 0.2
+"""Share of the small words of a language in a sentence of it; in noise they are rare."""
+
+
+def reads(paragraph: str) -> bool:
+    """Return True for a paragraph with the small words of a language."""
+    words = _LATIN_WORD.findall(paragraph)
+    small = sum(word.lower() in _SMALL_WORDS for word in words)
+    return len(words) >= LEAST_READING_WORDS and small >= READING_SHARE * len(words)
+
+
 class NoiseJudge:
     """Judges the stretches of one page: a shifted font of one stretch is known at the next."""
 

@@ -212,3 +212,17 @@ def test_pages_of_a_pdf_with_unreadable_text_of_their_own_are_advised_to_be_read
         text = join_pages(judged(ParsedDocument((ParsedPage(1, noise, source),))).pages)
         assert flaw_warnings(text, is_pdf=True)[0].endswith(advice)
         assert flaw_warnings(text)[0].endswith(". Upload a copy with readable text.")
+
+
+@pytest.mark.parametrize(
+    "flawed",
+    [
+        "Ð¿Ñ€Ð¸Ð²ÐµÑ‚ Ð´Ñ€ÑƒÐ·ÑŒÑ " * 12,
+        "(cid:3)(cid:7) (cid:9)(cid:11) (cid:2)(cid:5) " * 6,
+    ],
+)
+def test_short_sound_paragraph_beside_a_flaw_is_no_part_of_it(flawed: str) -> None:
+    sound = "Kind regards from the workshop on the hill, and do call us."
+    text = f"{sound}\n\n{flawed}\n"
+    (flaw,) = flaws_of(ParsedPage(1, text))
+    assert text[flaw.start : flaw.end].strip() == flawed.strip()

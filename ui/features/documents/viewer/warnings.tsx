@@ -23,9 +23,9 @@ export function Warnings({ document }: { document: DocumentDetail }) {
     <div className="max-h-[30vh] overflow-y-auto border-b border-line px-4 py-2">
       <Banner tone={isQuiet ? "working" : "warning"}>
         {isQuiet ? (
-          "The pages of this PDF are read by OCR."
+          <p>The pages of this PDF are read by OCR.</p>
         ) : items.length === 1 ? (
-          items[0]
+          <p>{items[0]}</p>
         ) : (
           <ul aria-label="Warnings" className="flex list-disc flex-col gap-1 pl-4">
             {items.map((item) => (
