@@ -55,7 +55,6 @@ def _taken(schema: Schema, operation: Schema) -> Iterator[str]:
     for media_type in ("multipart/form-data", "application/json"):
         if media_type in content:
             body = content[media_type]["schema"]
-            body = body.get("anyOf", [body])[0]  # an optional body may be null
             name = body.get("$ref", "").rpartition("/")[2]
             yield from (schema["components"]["schemas"][name] if name else body)["properties"]
             return

@@ -104,6 +104,8 @@ _UPLOAD_BODY: dict[str, Any] = {
     }
 }
 
+AS_BEFORE = DocumentExtraction()
+
 
 @router.post(
     "",
@@ -305,15 +307,14 @@ async def extract_document(
     organization: CurrentOrganization,
     request_id: RequestId,
     document_id: str,
-    body: DocumentExtraction | None = None,
+    body: DocumentExtraction = AS_BEFORE,
 ) -> DocumentResponse:
     """Extract the document's text again. Searches find the present text until the new text is indexed.
 
     A PDF whose text is unreadable although its pages look fine can be read by OCR (`read_pages`).
     """
-    read_pages = body.read_pages if body else None
     document = await services.ingestion.documents.extract_again(
-        organization.id, document_id, read_pages=read_pages, request_id=request_id
+        organization.id, document_id, read_pages=body.read_pages, request_id=request_id
     )
     return DocumentResponse.from_model(document)
 

@@ -100,7 +100,7 @@ class DocumentExtraction(RequestBody):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"read_pages": "ocr"}]})
 
-    read_pages: PageReading | None = Field(None, description=f"{READ_PAGES}. Holds for later extractions too")
+    read_pages: PageReading | None = Field(default=None, description=f"{READ_PAGES}. Holds for later extractions too")
 
 
 class FlawCountResponse(ResponseBody):

@@ -10565,7 +10565,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["DocumentExtraction"] | null;
+                "application/json": components["schemas"]["DocumentExtraction"];
             };
         };
         responses: {
