@@ -3,7 +3,7 @@
 import mimetypes
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from email import policy
 from email.errors import HeaderParseError
 from email.header import decode_header
@@ -21,7 +21,7 @@ from analytiq.ingestion.parsing.email_text import write_plain_text
 from analytiq.ingestion.parsing.html import decode_html, hidden_warnings, write_html
 from analytiq.ingestion.parsing.html_tree import html_tree
 from analytiq.ingestion.parsing.office_words import append_lost
-from analytiq.ingestion.parsing.parts import PartCollector
+from analytiq.ingestion.parsing.parts import NamingParser
 from analytiq.ingestion.parsing.rtf import write_rtf
 from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.models.text import ParsedDocument, ParsedPage
@@ -61,17 +61,11 @@ class _Findings:
     """Unsure charsets of parts."""
 
 
-class EmailParser:
+class EmailParser(NamingParser):
     """Subject, sender, recipients, date, names of attachments, then the text; forwarded messages in their place."""
 
     content_types = ("message/rfc822",)
     extensions = (".eml", ".mht", ".mhtml")
-
-    def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-        """Read the message, and name its attachments."""
-        parts = PartCollector()
-        document = self.parse_with_parts(path, options, report_progress, parts)
-        return replace(document, warnings=(*document.warnings, *parts.warnings()))
 
     def parse_with_parts(
         self, path: Path, options: ParseOptions, report_progress: ReportProgress, parts: PartSink

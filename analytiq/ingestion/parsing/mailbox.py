@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from analytiq.errors import CorruptFileError
 from analytiq.ingestion.parsing.base import ParseOptions, PartSink, ReportProgress
 from analytiq.ingestion.parsing.email_message import subject_and_date
 from analytiq.ingestion.parsing.part_list import list_of_parts
-from analytiq.ingestion.parsing.parts import PartCollector
+from analytiq.ingestion.parsing.parts import NamingParser
 from analytiq.models.text import ParsedDocument
 
 LONGEST_SUBJECT = 120
@@ -20,17 +19,11 @@ _QUOTED = re.compile(rb">+From ")
 _UNSAFE = re.compile(r'[\\/:*?"<>|\s]+')
 
 
-class MailboxParser:
+class MailboxParser(NamingParser):
     """Reads line by line; each message is in memory by itself."""
 
     content_types = ("application/mbox",)
     extensions = (".mbox", ".mbx")
-
-    def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-        """Name the mailbox's messages."""
-        parts = PartCollector()
-        document = self.parse_with_parts(path, options, report_progress, parts)
-        return replace(document, warnings=(*document.warnings, *parts.warnings()))
 
     def parse_with_parts(
         self, path: Path, options: ParseOptions, report_progress: ReportProgress, parts: PartSink

@@ -2,7 +2,6 @@
 
 from base64 import b64encode
 from collections.abc import Iterator
-from dataclasses import replace
 from email.message import Message
 from email.utils import format_datetime
 from pathlib import Path
@@ -12,7 +11,7 @@ from analytiq.ingestion.parsing.base import ParseOptions, PartSink, ReportProgre
 from analytiq.ingestion.parsing.compound_file import CompoundFile, Storage
 from analytiq.ingestion.parsing.email_message import DEEPEST_PART, MAX_HEADER_CHARACTERS, read_email
 from analytiq.ingestion.parsing.outlook_properties import Properties, code_page_name, decompressed_rtf
-from analytiq.ingestion.parsing.parts import PartCollector
+from analytiq.ingestion.parsing.parts import NamingParser
 from analytiq.models.text import ParsedDocument
 
 OCTETS = "application/octet-stream"
@@ -33,17 +32,11 @@ _DATA, _LONG_NAME, _SHORT_NAME, _MEDIA_TYPE, _CONTENT_ID = 0x3701, 0x3707, 0x370
 _EMBEDDED = "__substg1.0_3701000d"
 
 
-class OutlookMessageParser:
+class OutlookMessageParser(NamingParser):
     """Subject, sender, recipients, date, names of attachments, then the text; attached messages in their place."""
 
     content_types = (MESSAGE,)
     extensions = (".msg", ".oft")
-
-    def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-        """Read the message, and name its attachments."""
-        parts = PartCollector()
-        document = self.parse_with_parts(path, options, report_progress, parts)
-        return replace(document, warnings=(*document.warnings, *parts.warnings()))
 
     def parse_with_parts(
         self, path: Path, options: ParseOptions, report_progress: ReportProgress, parts: PartSink

@@ -7,17 +7,20 @@ ever written under a name that a container chooses.
 import io
 import os
 import unicodedata
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from pathlib import PurePosixPath
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from analytiq.errors import LimitExceededError
-from analytiq.ingestion.parsing.base import ParserEntry
+from analytiq.ingestion.parsing.base import ParseOptions, ParserEntry, PartSink, ReportProgress
 from analytiq.ingestion.parsing.formats import detect_in, hints_of
 from analytiq.ingestion.parsing.outcome_file import MAX_UNPACKED_BYTES
 from analytiq.ingestion.parsing.registry import BUILT_IN_PARSERS, ParserRegistry
 from analytiq.models.parts import FoundPart, RefusedPart, refusal_warnings
+from analytiq.models.text import ParsedDocument
 
 LONGEST_SEGMENT = 200
 LONGEST_PATH = 700
@@ -147,6 +150,22 @@ class PartCollector:
             return f"files of type {content_type} are not read"
         self._found.append(FoundPart(path, content_type, start, self._end))
         return None
+
+
+class NamingParser(ABC):
+    """A parser of containers: without a place for their parts, it names them."""
+
+    def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
+        """Read the container, and name its parts in the text and the warnings."""
+        parts = PartCollector()
+        document = self.parse_with_parts(path, options, report_progress, parts)
+        return replace(document, warnings=(*document.warnings, *parts.warnings()))
+
+    @abstractmethod
+    def parse_with_parts(
+        self, path: Path, options: ParseOptions, report_progress: ReportProgress, parts: PartSink
+    ) -> ParsedDocument:
+        """Read the container, and hand over its parts."""
 
 
 class _Window(io.RawIOBase):

@@ -8,7 +8,6 @@ import tarfile
 import zlib
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import IO, BinaryIO, cast
 
@@ -17,7 +16,7 @@ from analytiq.ingestion.parsing.archive import MAX_MEMBERS, MAX_RATIO, RATIO_FLO
 from analytiq.ingestion.parsing.base import ParseOptions, PartSink, ReportProgress
 from analytiq.ingestion.parsing.outcome_file import MAX_UNPACKED_BYTES
 from analytiq.ingestion.parsing.part_list import list_of_parts
-from analytiq.ingestion.parsing.parts import UNNAMED, PartCollector
+from analytiq.ingestion.parsing.parts import UNNAMED, NamingParser
 from analytiq.models.text import ParsedDocument
 
 BLOCK_BYTES = 256 * 1024
@@ -27,17 +26,11 @@ _TAR_MARK, _TAR_MARK_AT = b"ustar", 257
 _DAMAGES = (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError, ValueError, OverflowError)
 
 
-class TarArchiveParser:
+class TarArchiveParser(NamingParser):
     """Reads the archive once, from front to end, and hands over its files one by one."""
 
     content_types = ("application/x-tar", "application/gzip", "application/x-bzip2", "application/x-xz")
     extensions = (".tar", ".tgz", ".gz", ".tbz2", ".bz2", ".txz", ".xz")
-
-    def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-        """Name the archive's files."""
-        parts = PartCollector()
-        document = self.parse_with_parts(path, options, report_progress, parts)
-        return replace(document, warnings=(*document.warnings, *parts.warnings()))
 
     def parse_with_parts(
         self, path: Path, options: ParseOptions, report_progress: ReportProgress, parts: PartSink

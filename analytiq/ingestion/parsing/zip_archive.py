@@ -3,7 +3,6 @@
 import stat
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
@@ -12,7 +11,7 @@ from analytiq.ingestion.parsing.archive import MAX_MEMBERS, MAX_RATIO, RATIO_FLO
 from analytiq.ingestion.parsing.base import ParseOptions, PartSink, ReportProgress
 from analytiq.ingestion.parsing.charset import decode_text
 from analytiq.ingestion.parsing.part_list import list_of_parts
-from analytiq.ingestion.parsing.parts import PartCollector, UnreadablePartError
+from analytiq.ingestion.parsing.parts import NamingParser, UnreadablePartError
 from analytiq.ingestion.parsing.passwords import needs_password
 from analytiq.models.parts import LOCKED
 from analytiq.models.text import ParsedDocument
@@ -26,17 +25,11 @@ _UNIX = 3
 _DAMAGES = (BadZipFile, zlib.error, EOFError, OSError, ValueError, IndexError)
 
 
-class ZipArchiveParser:
+class ZipArchiveParser(NamingParser):
     """Lists the archive's files, and hands them over one by one."""
 
     content_types = ("application/zip",)
     extensions = (".zip",)
-
-    def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-        """Name the archive's files."""
-        parts = PartCollector()
-        document = self.parse_with_parts(path, options, report_progress, parts)
-        return replace(document, warnings=(*document.warnings, *parts.warnings()))
 
     def parse_with_parts(
         self, path: Path, options: ParseOptions, report_progress: ReportProgress, parts: PartSink
