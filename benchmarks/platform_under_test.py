@@ -79,6 +79,7 @@ class Platform:
         chunk_size: int,
         chunk_overlap: int,
         chunker: str = DEFAULT_CHUNKER,
+        context: bool = True,
     ) -> KnowledgeBase:
         """Return the knowledge base of this name, created if missing; `model` None: the default one."""
         found, _ = await self.services.ingestion.knowledge_bases.page(
@@ -96,6 +97,7 @@ class Platform:
             chunk_overlap=chunk_overlap,
             embedding_model=model,
             coalesce_neighbors=0,
+            context=context,
         )
         return await self.services.ingestion.knowledge_bases.create(self.organization, wanted)
 

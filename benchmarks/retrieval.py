@@ -2,13 +2,13 @@
 
     make eval-retrieval COLLECTIONS=DIRECTORY [EVALUATION_ARGUMENTS="--collection scifact --questions 100"]
     python -m benchmarks.retrieval DIRECTORY [--collection NAME …] [--questions N] [--documents N] [--half 0]
-        [--modes all] [--chunkers NAME …] [--model MODEL] [--keep DATA_DIRECTORY]
+        [--modes all] [--chunkers NAME …] [--context off on] [--model MODEL] [--keep DATA_DIRECTORY]
 
 The whole platform answers: an embedded mongod, each document of a collection uploaded as one text file, extracted,
-chunked by each named chunker (else the default one) and embedded by the default model in real jobs, and every question
-put to the search service. Documents are ranked by their best passage. `DIRECTORY` contains collections
-(`benchmarks.judged_collection` describes their layout) or is one. With `--keep`, the data stays, and the next run
-embeds nothing again.
+chunked by each named chunker (else the default one), with or without context, and embedded by the default model in real
+jobs, and every question put to the search service. Documents are ranked by their best passage. `DIRECTORY` contains
+collections (`benchmarks.judged_collection` describes their layout) or is one. With `--keep`, the data stays, and the
+next run embeds nothing again.
 """
 
 import argparse
@@ -87,8 +87,19 @@ class Quality:
 
 
 @dataclass(frozen=True, slots=True)
+class Variant:
+    """The settings of knowledge bases that are compared."""
+
+    chunker: str
+    context: bool
+
+    def __str__(self) -> str:
+        return f"{self.chunker}, context {'on' if self.context else 'off'}"
+
+
+@dataclass(frozen=True, slots=True)
 class Indexed:
-    """A collection on the platform. `ids`: the platform's id of a document → the collection's."""
+    """A collection in one knowledge base. `ids`: the platform's id of a document → the collection's."""
 
     target: Platform
     knowledge_base: KnowledgeBase
@@ -96,16 +107,29 @@ class Indexed:
 
 
 async def ingest(
-    target: Platform, collection: JudgedCollection, *, model: str | None, chunker: str, slots: int
-) -> Indexed:
-    """Upload every document and wait until all are searchable; keep existing ones."""
+    target: Platform,
+    collection: JudgedCollection,
+    variants: Sequence[Variant],
+    *,
+    model: str | None,
+    slots: int,
+) -> dict[Variant, Indexed]:
+    """Upload every document and wait until all are searchable in each knowledge base; keep existing ones."""
     # Kept data may have the same collection with fewer documents, or another model's.
-    label = f"{collection.name}, {len(collection.documents)} documents, {model or 'default model'}"
-    label += "" if chunker == DEFAULT_CHUNKER else f", {chunker}"
+    label = f"{collection.name}, {len(collection.documents)} documents"
     tag = await tag_named(target.services, target.organization, label)
-    knowledge_base = await target.knowledge_base_named(
-        label, tag, model=model, chunk_size=CHUNK_SIZE, chunk_overlap=CHUNK_OVERLAP, chunker=chunker
-    )
+    knowledge_bases = {
+        variant: await target.knowledge_base_named(
+            f"{label}, {model or 'default model'}, {variant}",
+            tag,
+            model=model,
+            chunk_size=CHUNK_SIZE,
+            chunk_overlap=CHUNK_OVERLAP,
+            chunker=variant.chunker,
+            context=variant.context,
+        )
+        for variant in variants
+    }
     ids: dict[str, str] = {}
 
     async def upload(item: tuple[str, str]) -> None:
@@ -124,8 +148,9 @@ async def ingest(
     async with working(target.services, slots=slots):
         progress = Progress(f"{collection.name}: uploaded", len(collection.documents))
         await _all(collection.documents.items(), upload, progress)
-        await _until_indexed(target, knowledge_base, Progress(f"{collection.name}: indexed", len(ids)))
-    return Indexed(target, knowledge_base, ids)
+        for variant, knowledge_base in knowledge_bases.items():
+            await _until_indexed(target, knowledge_base, Progress(f"{collection.name}: indexed, {variant}", len(ids)))
+    return {variant: Indexed(target, one, ids) for variant, one in knowledge_bases.items()}
 
 
 async def _blocks(content: bytes) -> AsyncIterator[bytes]:
@@ -147,7 +172,7 @@ async def _until_indexed(target: Platform, knowledge_base: KnowledgeBase, progre
         )
 
 
-async def measure(indexed: Indexed, collection: JudgedCollection, mode: str) -> Quality:
+async def measure(indexed: Indexed, collection: JudgedCollection, mode: str, *, name: str) -> Quality:
     """Ask every question in one mode."""
     quality = Quality()
 
@@ -159,9 +184,7 @@ async def measure(indexed: Indexed, collection: JudgedCollection, mode: str) -> 
         quality.first_ranks.append(next(relevant, None))
         quality.recall.append(recall_at(RECALL_DEPTH, ranking, collection.grades[one]))
 
-    await _all(
-        collection.questions.items(), ask, Progress(f"{collection.name}: asked, {mode}", len(collection.questions))
-    )
+    await _all(collection.questions.items(), ask, Progress(f"{name}: asked, {mode}", len(collection.questions)))
     return quality
 
 
@@ -271,7 +294,7 @@ def _chosen(options: argparse.Namespace) -> list[JudgedCollection]:
 async def run(options: argparse.Namespace) -> None:
     """Ingest, ask, and print."""
     collections = _chosen(options)
-    chunkers: Sequence[str] = options.chunkers
+    variants = [Variant(chunker, context == "on") for chunker, context in product(options.chunkers, options.context)]
     modes = tuple(MODES) if options.modes == ["all"] else tuple(options.modes)
     qualities: dict[str, dict[str, Quality]] = {}
     async with AsyncExitStack() as stack:
@@ -282,23 +305,31 @@ async def run(options: argparse.Namespace) -> None:
         report.print_heading(
             "Retrieval quality by collection and mode", mongod=target.services.connection.server_version
         )
-        for collection, chunker in product(collections, chunkers):
-            indexed = await ingest(target, collection, model=options.model, chunker=chunker, slots=options.slots)
-            stored = await target.services.ingestion.knowledge_bases.get(
-                target.organization.id, indexed.knowledge_base.id
-            )
+        for collection in collections:
             print(
                 f"{collection.name}: {len(collection.documents):,} documents ({collection.empty_count} more are empty),"
-                f" {len(collection.questions):,} questions; {stored.embedding_model}, {stored.chunker_type} chunks of"
-                f" {stored.chunk_size}",
+                f" {len(collection.questions):,} questions",
                 flush=True,
             )
-            by_mode = qualities.setdefault(f"{collection.name}, {chunker}", {})
-            for mode in modes:
-                by_mode[mode] = await measure(indexed, collection, mode)
-                quality = by_mode[mode]
-                print(f"  {mode:28} nDCG@10 {quality.mean_ndcg:.4f}  recall@100 {quality.mean_recall:.4f}", flush=True)
+            found = await ingest(target, collection, variants, model=options.model, slots=options.slots)
+            for variant, indexed in found.items():
+                name = f"{collection.name}, {variant}"
+                qualities[name] = await _measured(indexed, collection, modes, name=name)
     print_closing(qualities, modes)
+
+
+async def _measured(
+    indexed: Indexed, collection: JudgedCollection, modes: Sequence[str], *, name: str
+) -> dict[str, Quality]:
+    stored = await indexed.target.services.ingestion.knowledge_bases.get(
+        indexed.target.organization.id, indexed.knowledge_base.id
+    )
+    print(f"{name}: {stored.chunk_count:,} chunks of {stored.chunk_size} tokens, {stored.embedding_model}", flush=True)
+    by_mode: dict[str, Quality] = {}
+    for mode in modes:
+        quality = by_mode[mode] = await measure(indexed, collection, mode, name=name)
+        print(f"  {mode:28} nDCG@10 {quality.mean_ndcg:.4f}  recall@100 {quality.mean_recall:.4f}", flush=True)
+    return by_mode
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -314,6 +345,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--half", type=int, choices=(0, 1), help="only one half of the questions")
     parser.add_argument("--modes", nargs="+", choices=[*MODES, "all"], default=list(USUAL))
     parser.add_argument("--chunkers", "--chunker", nargs="+", default=[DEFAULT_CHUNKER], help="chunkers to compare")
+    parser.add_argument("--context", nargs="+", choices=("off", "on"), default=["on"], help="context of chunks")
     parser.add_argument("--model", help="an embedding model; the default one if left out")
     parser.add_argument("--slots", type=int, default=2, help="jobs that run at once")
     parser.add_argument("--keep", type=Path, help="a data directory of its own that stays")
