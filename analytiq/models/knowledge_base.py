@@ -128,7 +128,7 @@ def _texts(value: JsonValue) -> list[str]:
 
 CHUNKING_RELEASE = 1
 """Raised when the same settings would chunk the same text in another way, to redo outdated entries."""
-CONTEXT_RELEASE = 1
+CONTEXT_RELEASE = 2
 """Raised when the same document would give the same chunk another context, to redo outdated entries."""
 
 

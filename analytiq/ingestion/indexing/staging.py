@@ -150,7 +150,7 @@ class _Piece:
 
     @property
     def embedded(self) -> str:
-        return in_context(self.context.text, self.chunk.text)
+        return in_context(self.context.embedded, self.chunk.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class _Pieces:
 
     def _of(self, chunk: Chunk) -> _Piece:
         context = self.contexts.of(chunk.start, chunk.end, chunk.token_count)
-        kept = context if self.has_context else replace(context, text="")
+        kept = context if self.has_context else replace(context, text="", embedded="")
         return _Piece(chunk, kept, self.locator.between(chunk.start, chunk.end))
 
 

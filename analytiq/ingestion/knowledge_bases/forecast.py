@@ -259,7 +259,7 @@ def _whole_length(chunks: Sequence[Chunk]) -> int:
 
 def _with_context(chunk: Chunk, contexts: ChunkContexts) -> Chunk:
     """Return the chunk with the text and the tokens that are embedded."""
-    text = in_context(contexts.of(chunk.start, chunk.end, chunk.token_count).text, chunk.text)
+    text = in_context(contexts.of(chunk.start, chunk.end, chunk.token_count).embedded, chunk.text)
     return replace(chunk, text=text, token_count=count_tokens(text))
 
 

@@ -71,6 +71,23 @@ def test_a_title_is_what_the_file_states_unless_it_is_noise_and_its_name(stated:
     assert title_of(stated, name) == title
 
 
+@pytest.mark.parametrize(
+    ("stated", "name", "title"),
+    [
+        ("", "Zebra-4000-manual.pdf", "Zebra-4000-manual"),
+        ("Zebra 4000: Operating Manual", "Zebra-4000-manual.pdf", "Zebra 4000: Operating Manual"),
+        ("Operating Manual", "zebra_4000.pdf", "Operating Manual, zebra_4000"),
+        ("Minutes", "Smith, John 2.md", "Minutes, Smith, John 2"),
+        ("Straße und Weg", "STRASSE.md", "Straße und Weg"),
+        ("scan0001", "a/Lease_2.pdf", "Lease_2"),
+        ("", ".pdf", ".pdf"),
+    ],
+)
+def test_a_model_reads_each_word_of_title_and_name_once(stated: str, name: str, title: str) -> None:
+    document = DocumentText("Some text.", (PageSpan(1, 0, 10),), (), stated)
+    assert ChunkContexts(document, name).of(0, 10, LONG).embedded == title
+
+
 def test_headings_above_the_chunk_follow_the_title() -> None:
     context = context_of(a_manual(), "Use a dry", "cloth.")
     assert context.text == "m > Zebra 4000 > Safety > Cleaning"
@@ -112,8 +129,8 @@ def test_a_slide_is_not_below_the_heading_of_the_slide_before() -> None:
     second.paragraph("Prices rise.")
     pages = [first.page(1, name="Welcome"), second.page(2, name="Outlook")]
     context = context_of(join_pages(pages), "Prices", "rise.", name="talk.pptx")
-    assert context == ChunkContext("talk > Outlook", (), "Outlook")
-    assert context_of(join_pages(pages), "Hello", "rise.", name="talk.pptx") == ChunkContext("talk")
+    assert context == ChunkContext("talk > Outlook", (), "Outlook", "talk > Outlook")
+    assert context_of(join_pages(pages), "Hello", "rise.", name="talk.pptx") == ChunkContext("talk", embedded="talk")
 
 
 def test_the_names_of_columns_precede_rows_without_them_in_small_chunks() -> None:
