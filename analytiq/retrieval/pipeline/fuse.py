@@ -20,6 +20,11 @@ Key = TypeVar("Key", bound=Hashable)
 RRF_K = 60
 """From the paper (Cormack, Clarke and Büttcher 2009), and from MongoDB's `$rankFusion`."""
 FUSED_RANKS = 100
+LINE_WEIGHT = 4.0
+LINE_EXPONENT = 6
+"""Weight of the best line beside the keyword score of the whole chunk; a line with two thirds of the words counts for a
+tenth of one with all. Of 40 prices in a list of 60 pages, 40 come first, and without lines 3; with a weight of 2 and
+the cube of the share, 30."""
 
 
 def fuse(context: SearchContext) -> None:
@@ -30,6 +35,28 @@ def fuse(context: SearchContext) -> None:
     context.hits.sort(key=_order)
     is_hybrid = context.plan.mode is Mode.HYBRID
     context.trace.is_fused = is_hybrid and bool(context.vector) and bool(context.keyword)
+
+
+def favour_lines(context: SearchContext, shares: Mapping[HitKey, float]) -> None:
+    """Raise the first hits by the share of the question's words in one of their lines, and order again.
+
+    The line counts with the keyword retriever's weight. Scores of a fused list stay from 0 to 1.
+    """
+    is_fused, head = context.trace.is_fused, first_hits(context)
+    scores = [hit.scores.fused or 0.0 for hit in head]
+    unit = context.weights.lexical if is_fused else max(scores) - min(scores)
+    for hit, score in zip(head, scores, strict=True):
+        hit.scores.fused = score + LINE_WEIGHT * unit * shares.get(hit.key, 0.0) ** LINE_EXPONENT
+    if is_fused:
+        for hit in context.hits:
+            hit.scores.fused = (hit.scores.fused or 0.0) / (1.0 + LINE_WEIGHT * unit)
+    # Deeper hits have no line; none of them has a higher score than the last of these had.
+    context.hits[: len(head)] = sorted(head, key=_order)
+
+
+def first_hits(context: SearchContext) -> list[Hit]:
+    """Return the hits whose lines count: the same ones for every depth of retrieval."""
+    return [hit for hit in context.hits[:FUSED_RANKS] if _best_rank(hit) <= FUSED_RANKS]
 
 
 def floors_of(scopes: Sequence[Scope], lists: Sequence[Sequence[Hit]]) -> dict[str, float]:
@@ -69,8 +96,12 @@ def _scores(context: SearchContext) -> dict[HitKey, float]:
 def _order(hit: Hit) -> tuple[float, int, str, int, str]:
     """Order hits that only deep ranks found by the better rank, since fusion gives them no score."""
     fused = hit.scores.fused or 0.0
+    return -fused, _best_rank(hit) if fused <= 0.0 else 0, hit.document_id, hit.chunk_index, hit.kb_id
+
+
+def _best_rank(hit: Hit) -> int:
     ranks = [rank for rank in (hit.scores.vector_rank, hit.scores.lexical_rank) if rank is not None]
-    return -fused, min(ranks, default=0) if fused <= 0.0 else 0, hit.document_id, hit.chunk_index, hit.kb_id
+    return min(ranks, default=0)
 
 
 def _in_order(ranked: Iterable[tuple[int | None, HitKey]]) -> Sequence[HitKey]:

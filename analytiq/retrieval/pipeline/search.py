@@ -26,7 +26,7 @@ from analytiq.retrieval.pipeline.request import SearchRequest, SearchResponse
 from analytiq.retrieval.pipeline.rerank import rerank
 from analytiq.retrieval.pipeline.resolve import Resolve
 from analytiq.retrieval.pipeline.retrieve import Retrieve
-from analytiq.retrieval.pipeline.select_hits import select_hits
+from analytiq.retrieval.pipeline.select_hits import order_by_lines, select_hits
 from analytiq.retrieval.pipeline.understand import understand
 from analytiq.settings import SearchSettings
 from analytiq.telemetry import metrics
@@ -152,6 +152,8 @@ class Search:
                 await self._resolve.read_scopes(context)
                 continue
             fuse(context)
+            context.texts = {}
+            await order_by_lines(context, self._vectors)
             observe("fuse", context)
             await select_hits(context, self._vectors)
             observe("select", context)

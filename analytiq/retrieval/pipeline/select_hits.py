@@ -1,4 +1,4 @@
-"""Select: keeps the first hits that reach the threshold and repeat no better hit, with their texts."""
+"""Select: orders hits by their best lines, then keeps those that reach the threshold and repeat no better hit."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,11 +6,33 @@ from collections.abc import Sequence
 from analytiq.models.vector import Passage
 from analytiq.retrieval.pipeline.context import Hit, Key, SearchContext
 from analytiq.retrieval.pipeline.dedup import duplicates
+from analytiq.retrieval.pipeline.fuse import favour_lines, first_hits
 from analytiq.retrieval.pipeline.overlaps import in_several_types, without_overlaps
+from analytiq.retrieval.pipeline.request import Fusion, Mode
+from analytiq.retrieval.pipeline.together import shares_in_one_line
 from analytiq.storage.repositories.vectors import VectorRepository
 
 RERANK_DEPTH = 50
 """Hits that a reranker reads: the same for every page, so that pages are consistent."""
+
+
+async def order_by_lines(context: SearchContext, vectors: VectorRepository) -> None:
+    """Read the texts of the first hits and order them by their best lines, unless vectors or ranks alone decide."""
+    by_ranks = context.trace.is_fused and context.request.fusion is Fusion.RRF
+    if not context.keyword or by_ranks or context.plan.mode is Mode.VECTOR or not context.hits:
+        return
+    keys = [hit.key for hit in first_hits(context)]
+    with context.trace.step("passages"):
+        context.texts = await read_texts(context, vectors, keys)
+    with context.trace.step("lines"):
+        passages = {key: context.texts[key] for key in keys if key in context.texts}
+        shares = await asyncio.to_thread(
+            shares_in_one_line,
+            context.question,
+            [passage.chunk_text for passage in passages.values()],
+            [passage.context for passage in passages.values()],
+        )
+        favour_lines(context, dict(zip(passages, shares, strict=True)))
 
 
 async def select_hits(context: SearchContext, vectors: VectorRepository) -> None:
@@ -20,7 +42,7 @@ async def select_hits(context: SearchContext, vectors: VectorRepository) -> None
     if threshold is not None and not plan.reranks:
         hits = [hit for hit in hits if hit.relevance >= threshold]
         statistics.below_threshold = len(context.hits) - len(hits)
-    context.selected, context.texts, statistics.duplicates = [], {}, 0
+    context.selected, statistics.duplicates = [], 0
     if plan.deduplicates:
         found, hits = len(hits), await _of_one_type(context, vectors, hits)
         statistics.duplicates = found - len(hits)
@@ -32,7 +54,8 @@ async def select_hits(context: SearchContext, vectors: VectorRepository) -> None
             return
         part = hits[first : first + window]
         with context.trace.step("passages"):
-            context.texts |= await read_texts(context, vectors, [hit.key for hit in part])
+            unread = [hit.key for hit in part if hit.key not in context.texts]
+            context.texts |= await read_texts(context, vectors, unread)
         # A row may be gone by now: its document was re-indexed, and the next search finds the new rows.
         context.selected += [hit for hit in part if hit.key in context.texts]
         if plan.deduplicates:

@@ -1,0 +1,96 @@
+"""Words of a question that stand together: in one line or sentence of a passage. Pure.
+
+A chunk of a price list has each word of "Mica strainer DN20" in another row; the right chunk has all of them in one.
+BM25 counts words wherever they stand, and the vector of a chunk is that of all its rows.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+from analytiq.retrieval.terms.analysis import stems_of, values_in
+from analytiq.retrieval.terms.folding import normalised
+from analytiq.retrieval.terms.languages import ENGLISH, language_of
+from analytiq.retrieval.terms.scripts import words_in
+
+MOST_WORDS = 32
+"""Most distinct words of a question that are looked for: the first ones."""
+_LINE_END = re.compile(r"[.!?;:]?\n+|[.!?؟।][\"'”’)\]]*\s+|[。！？]")
+_WORD = re.compile(r"\w+")
+_DIGIT = re.compile(r"\d")
+
+
+def shares_in_one_line(question: str, texts: Sequence[str], contexts: Sequence[str]) -> list[float]:
+    """Return for each passage the greatest share of the question's words, 0 to 1, that one of its lines has.
+
+    A number, an amount and a date are one word. A word of the passage's context counts for all of its lines. Words
+    weigh by their rarity among the passages, so the shares of one list can be compared. Linear in the texts' length.
+    """
+    plain = normalised(question)
+    values = values_in(plain, words_in(plain))[:MOST_WORDS]
+    for value in values:
+        plain = plain.replace(value.written, " ")
+    words = words_in(plain)
+    language = language_of(words) or ENGLISH
+    stems = list(dict.fromkeys(stem for word in words for stem in stems_of(word, language)))[:MOST_WORDS]
+    finder = _Finder(stems, [(*value.terms, *value.words) for value in values], language)
+    known = {context: finder.mask(context) for context in set(contexts)}
+    lines = [
+        {finder.mask(line) | known[context] for line in _lines(text)}
+        for text, context in zip(texts, contexts, strict=True)
+    ]
+    holders = [sum(any(mask >> bit & 1 for mask in masks) for masks in lines) for bit in range(finder.count)]
+    weights = [math.log(1 + (len(texts) - held + 0.5) / (held + 0.5)) if held else 0.0 for held in holders]
+    total = math.fsum(weights)
+    if not total:
+        return [0.0] * len(texts)
+    weighed = {mask: _weight(mask, weights) / total for masks in lines for mask in masks}
+    return [max((weighed[mask] for mask in masks), default=0.0) for masks in lines]
+
+
+class _Finder:
+    """Finds the words of a question in lines, and its numbers, amounts and dates in any notation.
+
+    Analyses each spelling of a word once.
+    """
+
+    def __init__(self, stems: Sequence[str], values: Sequence[Sequence[str]], language: str) -> None:
+        self._bits = {stem: 1 << place for place, stem in enumerate(stems)}
+        self._value_bits = {term: 1 << place for place, terms in enumerate(values, start=len(stems)) for term in terms}
+        self._language = language
+        self._of_word: dict[str, int] = {}
+        self.count = len(stems) + len(values)
+
+    def mask(self, line: str) -> int:
+        """Return the bits of the words and values that the line has."""
+        found = 0
+        for word in _WORD.findall(line):
+            bits = self._of_word.get(word)
+            if bits is None:
+                bits = self._of_word[word] = self._bits_of(word)
+            found |= bits
+        if self._value_bits and _DIGIT.search(line):
+            plain = normalised(line)
+            for value in values_in(plain, words_in(plain)):
+                for term in (*value.terms, *value.words):
+                    found |= self._value_bits.get(term, 0)
+        return found
+
+    def _bits_of(self, word: str) -> int:
+        bits = 0
+        for part in words_in(normalised(word)):
+            for stem in stems_of(part, self._language):
+                bits |= self._bits.get(stem, 0)
+        return bits
+
+
+def _lines(text: str) -> Iterator[str]:
+    start = 0
+    for end in _LINE_END.finditer(text):
+        yield text[start : end.start()]
+        start = end.end()
+    yield text[start:]
+
+
+def _weight(mask: int, weights: Sequence[float]) -> float:
+    return math.fsum(weight for bit, weight in enumerate(weights) if mask >> bit & 1)
