@@ -21,10 +21,10 @@ RRF_K = 60
 """From the paper (Cormack, Clarke and Büttcher 2009), and from MongoDB's `$rankFusion`."""
 FUSED_RANKS = 100
 LINE_WEIGHT = 4.0
-LINE_EXPONENT = 6
-"""Weight of the best line beside the keyword score of the whole chunk; a line with two thirds of the words counts for a
-tenth of one with all. Of 40 prices in a list of 60 pages, 40 come first, and without lines 3; with a weight of 2 and
-the cube of the share, 30."""
+LINE_EXPONENT = 12
+"""Weight of the best line beside the keyword score of the whole chunk. A line with all words of a question decides, one
+with two thirds counts for nothing. Of 40 prices in a list of 60 pages, 40 come first, and without lines 3. With an
+exponent of 6, prose loses: nDCG@10 of 80 questions of Cranfield is .426, with 12 .433, without lines .431."""
 
 
 def fuse(context: SearchContext) -> None:
