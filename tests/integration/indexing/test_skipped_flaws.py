@@ -2,7 +2,6 @@
 
 import base64
 import random
-from typing import Any
 
 import pytest
 
@@ -12,6 +11,7 @@ from analytiq.ingestion.documents.indexing_state import IndexingState, Knowledge
 from analytiq.ingestion.knowledge_bases.forecast import ForecastRequest
 from analytiq.models.document import Document
 from analytiq.models.flaws import FlawKind
+from analytiq.models.index_types import Chunking
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth, DriftKind
 from analytiq.storage.client import MongoConnection
@@ -84,11 +84,11 @@ async def test_forecast_and_preview_leave_out_what_indexing_leaves_out(
 ) -> None:
     await choose(tenant, *MACHINE)
     flawed = await tenant.document("flawed.txt", TEXT)
-    sizes: dict[str, Any] = {"chunker_type": "token", "chunk_size": CHUNK_TOKENS, "chunk_overlap": 0}
-    wanted = ForecastRequest(tag_ids=(tenant.tag.id,), embedding_model=REMOTE_MODEL, context=False, **sizes)
+    chunking = Chunking(chunker_type="token", chunk_size=CHUNK_TOKENS, chunk_overlap=0)
+    wanted = ForecastRequest((tenant.tag.id,), chunking, embedding_model=REMOTE_MODEL, context=False)
     forecast = await tenant.services.ingestion.forecasts.forecast(tenant.organization, wanted)
     preview = await tenant.services.ingestion.chunk_previews.of_document(
-        tenant.organization, flawed.id, PreviewRequest(skip=0, limit=100, **sizes)
+        tenant.organization, flawed.id, PreviewRequest(chunking, skip=0, limit=100)
     )
     kb = await tenant.knowledge_base()
     await tenant.drain()
