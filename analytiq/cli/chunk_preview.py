@@ -16,7 +16,7 @@ _SHOWN_CHARACTERS = 60
 def chunk_preview(
     *,
     document_id: Annotated[str, typer.Argument(help="Id of a document whose text is extracted.")],
-    chunker: Annotated[str, typer.Option(help="Chunker that splits the text.")] = "recursive",
+    chunker: Annotated[str, typer.Option(help="Chunker that splits the text.")] = "auto",
     chunk_size: Annotated[int, typer.Option(min=1, max=8192, help="Tokens.")] = 512,
     chunk_overlap: Annotated[
         int | None,

@@ -20,7 +20,7 @@ def forecast(
     *,
     tag: Annotated[list[str], typer.Option(help="Tag of the documents to include. Repeatable.")],
     model: Annotated[str | None, typer.Option(help="Embedding model. Default: the organization's.")] = None,
-    chunker: Annotated[str, typer.Option(help="Chunker that splits the texts.")] = "recursive",
+    chunker: Annotated[str, typer.Option(help="Chunker that splits the texts.")] = "auto",
     chunk_size: Annotated[int, typer.Option(min=1, max=8192, help="Tokens.")] = 512,
     chunk_overlap: Annotated[
         int | None,

@@ -32,7 +32,7 @@ def kb_create(
     name: Annotated[str, typer.Argument()],
     tag: Annotated[list[str], typer.Option(help="Tag of its documents, created if missing. Repeatable.")],
     model: Annotated[str | None, typer.Option(help="Embedding model. Default: the installation's.")] = None,
-    chunker: Annotated[str, typer.Option(help="Chunker that splits the texts.")] = "recursive",
+    chunker: Annotated[str, typer.Option(help="Chunker that splits the texts.")] = "auto",
     chunk_size: Annotated[int, typer.Option(min=1, max=8192, help="Tokens.")] = 512,
     chunk_overlap: Annotated[int, typer.Option(min=0, max=4096, help="Tokens.")] = 128,
     context: Annotated[

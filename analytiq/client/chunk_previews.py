@@ -15,7 +15,7 @@ class ChunkPreviewCalls(Connection):
         *,
         document_id: str | None = None,
         text: str | None = None,
-        chunker_type: str = "recursive",
+        chunker_type: str = "auto",
         chunk_size: int = 512,
         chunk_overlap: int | None = None,
         section_level: int = 0,

@@ -139,7 +139,7 @@ class Client(
         *,
         tag_ids: Sequence[str] = (),
         description: str = "",
-        chunker_type: str = "recursive",
+        chunker_type: str = "auto",
         chunk_size: int = 512,
         chunk_overlap: int = 128,
         embedding_model: str | None = None,

@@ -14,7 +14,7 @@ class ForecastCalls(Connection):
         self,
         *,
         tag_ids: Sequence[str],
-        chunker_type: str = "recursive",
+        chunker_type: str = "auto",
         chunk_size: int = 512,
         chunk_overlap: int | None = None,
         embedding_model: str | None = None,

@@ -36,7 +36,7 @@ class ForecastBody(RequestBody):
     )
 
     tag_ids: TagIds
-    chunker_type: str = "recursive"
+    chunker_type: str = "auto"
     chunk_size: Annotated[int, Field(ge=1, le=8192, description="Tokens")] = 512
     chunk_overlap: Annotated[
         int, Field(ge=0, le=4096, description="Tokens; default: 128, at most a quarter of chunk_size")

@@ -51,11 +51,11 @@ def test_knowledge_base_of_the_seed_is_made_with_the_fields_that_the_seed_names(
     }
 
 
-def test_what_is_left_out_takes_the_defaults_of_the_seed(client: httpx.Client) -> None:
+def test_what_is_left_out_takes_the_defaults(client: httpx.Client) -> None:
     made = accepted(client.post("/knowledge-bases", json={"name": unique("bare")}), 201)
     assert made["description"] == ""
     assert made["tag_ids"] == []
-    assert made["chunker_type"] == "recursive"
+    assert made["chunker_type"] == "auto"
     assert (made["chunk_size"], made["chunk_overlap"], made["coalesce_neighbors"]) == (512, 128, 0)
     assert made["embedding_model"] == "local/all-minilm-l6-v2"  # no provider's key is stored
     assert wait_until_active(client, made["kb_id"])["document_count"] == 0

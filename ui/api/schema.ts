@@ -3074,7 +3074,7 @@ export interface components {
             text?: string | null;
             /**
              * Chunker Type
-             * @default recursive
+             * @default auto
              */
             chunker_type: string;
             /**
@@ -4389,7 +4389,7 @@ export interface components {
             tag_ids: string[];
             /**
              * Chunker Type
-             * @default recursive
+             * @default auto
              */
             chunker_type: string;
             /**
@@ -4925,7 +4925,7 @@ export interface components {
             tag_ids?: string[];
             /**
              * Chunker Type
-             * @default recursive
+             * @default auto
              */
             chunker_type: string;
             /**

@@ -16,7 +16,7 @@ from analytiq.ingestion.chunking.base import Chunker
 if TYPE_CHECKING:
     from analytiq.ingestion.chunking.semantic_chunker import EmbedTexts
 
-DEFAULT_CHUNKER = "recursive"
+DEFAULT_CHUNKER = "auto"
 MIN_CHUNK_SIZE = 4
 """A character can take four tokens, and a chunk contains at least one character."""
 MAX_CHUNK_SIZE = 8192

@@ -42,9 +42,9 @@ def test_time_that_utc_cannot_write_is_refused(text: str) -> None:
         TypeAdapter(Time).validate_python(text)
 
 
-def test_defaults_of_a_knowledge_base_are_the_seeds() -> None:
+def test_defaults_of_a_knowledge_base() -> None:
     wanted = KnowledgeBaseCreate(name="x").wanted([])
-    assert (wanted.chunker_type, wanted.chunk_size, wanted.chunk_overlap) == ("recursive", 512, 128)
+    assert (wanted.chunker_type, wanted.chunk_size, wanted.chunk_overlap) == ("auto", 512, 128)
     assert (wanted.embedding_model, wanted.coalesce_neighbors, wanted.description) == (None, 0, "")
 
 

@@ -62,7 +62,7 @@ export function valuesOf(base: KnowledgeBase | undefined): BaseValues {
     tag_ids: [...(base?.tag_ids ?? [])].sort(),
     coalesce_neighbors: String(base?.coalesce_neighbors ?? 0),
     embedding_model: base?.embedding_model ?? "",
-    chunker_type: base?.chunker_type ?? "recursive",
+    chunker_type: base?.chunker_type ?? "auto",
     chunk_size: String(base?.chunk_size ?? 512),
     chunk_overlap: String(base?.chunk_overlap ?? 128),
     searched_metadata: (base?.searched_metadata ?? []).join(", "),
