@@ -28,6 +28,7 @@ from analytiq.ingestion.parsing.pdf_characters import join_hyphenated, mend_liga
 from analytiq.ingestion.parsing.pdf_layout.document import DocumentLayout, LaidOutDocument
 from analytiq.ingestion.parsing.pdf_layout.fields import has_fields
 from analytiq.ingestion.parsing.pdf_layout.figures import FigureFinder
+from analytiq.ingestion.parsing.pdf_layout.form_document import FormDocument
 from analytiq.ingestion.parsing.pdf_layout.layers import Layers
 from analytiq.ingestion.parsing.pdf_layout.lost_lines import with_lost_lines
 from analytiq.ingestion.parsing.pdf_layout.outline import outline_of
@@ -229,7 +230,7 @@ def opened(path: Path) -> Generator[pdfium.PdfDocument]:
 def _open_or_mend(path: Path) -> pdfium.PdfDocument:
     try:
         # pdfium's wrapper resolves paths; a decrypted copy has no name to resolve to.
-        document = pdfium.PdfDocument(path if path.resolve().exists() else path.read_bytes())
+        document = FormDocument(path if path.resolve().exists() else path.read_bytes())
         if _page_count(document) > 0:
             return document
         document.close()
@@ -252,7 +253,7 @@ def _mended(path: Path) -> pdfium.PdfDocument:
         repaired = io.BytesIO()
         with pikepdf.open(path, suppress_warnings=True) as source:
             source.save(repaired)
-        document = pdfium.PdfDocument(repaired.getvalue())
+        document = FormDocument(repaired.getvalue())
         _page_count(document)
         return document
     except pikepdf.PasswordError as error:
