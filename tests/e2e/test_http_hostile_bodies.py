@@ -253,7 +253,7 @@ def test_malformed_id_is_not_found_like_an_unknown_one(client: httpx.Client, mal
     bodies: dict[str, Any] = {"PUT": {"name": "x"}, "POST": {"query": "x"}}
     for method, path in [
         ("GET", "/tags/{}"), ("PUT", "/tags/{}"), ("DELETE", "/tags/{}"),
-        ("GET", "/documents/{}"), ("DELETE", "/documents/{}"), ("POST", "/documents/{}/extract"),
+        ("GET", "/documents/{}"), ("DELETE", "/documents/{}"),
         ("GET", "/documents/{}/original"), ("GET", "/documents/{}/text"), ("GET", "/documents/{}/blocks"),
         ("GET", "/knowledge-bases/{}"), ("PUT", "/knowledge-bases/{}"), ("DELETE", "/knowledge-bases/{}"),
         ("GET", "/knowledge-bases/{}/documents"), ("POST", "/knowledge-bases/{}/search"),
@@ -261,6 +261,7 @@ def test_malformed_id_is_not_found_like_an_unknown_one(client: httpx.Client, mal
     ]:  # fmt: skip
         problem_of(client.request(method, path.format(malformed), json=bodies.get(method)), 404, code="not_found")
     problem_of(client.put(f"/documents/{malformed}", json={"document_name": "x"}), 404)
+    problem_of(client.post(f"/documents/{malformed}/extract"), 404, code="not_found")
 
 
 @pytest.mark.parametrize("path", ["/tags", "/documents", "/knowledge-bases", "/access-tokens"])
