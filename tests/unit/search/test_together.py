@@ -47,3 +47,17 @@ def test_numbers_and_dates_count_in_any_notation() -> None:
 def test_sentences_without_spaces_are_lines() -> None:
     one, two = shares_in_one_line("红色水壶", ["红色水壶很好。", "红色。水壶很好。"], ["", ""])
     assert one > two
+
+
+def test_a_passage_with_few_of_the_words_has_no_share() -> None:
+    texts = ["A blue door.", "The blue copper kettle has a lamp."]
+    assert shares_in_one_line("blue copper kettle lamp", texts, ["", ""]) == [0.0, 1.0]
+
+
+def test_signs_and_letters_beyond_ascii_change_no_share() -> None:
+    plain = ["The blue kettle costs 12 now.", "A kettle, blue"]
+    for sign in ("\u201c", "\u2013", "\u03a9"):
+        written = [f"{text} {sign}" for text in plain]
+        assert shares_in_one_line("blue kettle", written, ["", ""]) == shares_in_one_line(
+            "blue kettle", plain, ["", ""]
+        )
