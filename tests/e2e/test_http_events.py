@@ -4,7 +4,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, Queue
@@ -81,9 +81,10 @@ def watching(client: httpx.Client, *, after: str | None = None) -> Generator[Str
         reader.start()
         stream.until(lambda item: item.name in ("ready", "reset"))
         yield stream
-        # So that the thread, which waits for bytes, sees the end.
+        # So that the thread, which waits for bytes, sees the end; it may have seen it, and closed the connection.
         network = response.extensions["network_stream"].get_extra_info("socket")
-        network.shutdown(2)
+        with suppress(OSError):
+            network.shutdown(2)
         reader.join(WAIT_SECONDS)
 
 

@@ -134,6 +134,7 @@ async def test_worker_that_has_fallen_silent_is_not_seen_and_forgotten_by_the_se
 async def test_running_worker_takes_up_another_concurrency_and_shows_it(
     migrated: MongoConnection, eventually: EventuallyTrue
 ) -> None:
+    """One job more may run at once: an express slot serves an organization that holds no slot for a moment."""
     at_once, release = 0, asyncio.Event()
 
     async def handler(_: RunningJob) -> None:
@@ -147,25 +148,26 @@ async def test_running_worker_takes_up_another_concurrency_and_shows_it(
     settings, runner = RuntimeSettingRepository(migrated), runner_on(migrated, handler, concurrency=2)
     registry = registry_of(migrated, runner)
     async with at_work(runner):
-        await runner_jobs(migrated, 6)
-        await eventually(lambda: at_once == 2)
+        await runner_jobs(migrated, 8)
+        await eventually(lambda: at_once in (2, 3))
         await settings.set_worker_concurrency(5)
         await registry.obey()
-        await eventually(lambda: at_once == 5)
+        await eventually(lambda: at_once in (5, 6))
         (worker,) = await seen(migrated)
         assert worker.concurrency == 5
         await registry.announce()
         (worker,) = await seen(migrated)
-        assert (worker.concurrency, worker.running) == (5, 5)
+        assert worker.concurrency == 5
+        assert worker.running in (5, 6)
 
         await settings.set_worker_concurrency(1)
         await registry.obey()
-        assert at_once == 5, "what runs already is finished"
+        assert at_once in (5, 6), "what runs already is finished"
         release.set()
         await eventually(lambda: at_once == 0)
         release.clear()
-        await runner_jobs(migrated, 3)
-        await eventually(lambda: at_once == 1)
+        await runner_jobs(migrated, 8)
+        await eventually(lambda: at_once in (1, 2))
         (worker,) = await seen(migrated)
         assert worker.concurrency == 1
         release.set()
