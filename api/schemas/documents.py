@@ -98,7 +98,7 @@ READ_PAGES = (
 class DocumentExtraction(RequestBody):
     """Options of an extraction. An omitted one keeps the document's present choice."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"read_pages": "ocr"}]})
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"read_pages": "auto"}]})
 
     read_pages: PageReading | None = Field(default=None, description=f"{READ_PAGES}. Holds for later extractions too")
 

@@ -3442,7 +3442,7 @@ export interface components {
          * DocumentExtraction
          * @description Options of an extraction. An omitted one keeps the document's present choice.
          * @example {
-         *       "read_pages": "ocr"
+         *       "read_pages": "auto"
          *     }
          */
         DocumentExtraction: {
