@@ -36,6 +36,8 @@ function findOutOfReach(page: Page): Promise<string[]> {
     );
     const limit = foot?.getBoundingClientRect().top ?? innerHeight;
     const found: string[] = [];
+    // What is folded away cannot be scrolled to, but has a place in the layout.
+    for (const folded of document.querySelectorAll<HTMLDetailsElement>("main details")) folded.open = true;
     for (const control of document.querySelectorAll<HTMLElement>("main a, main button, main input, main select, main textarea")) {
       if (control.offsetParent === null || control.getBoundingClientRect().width <= 1) continue;
       control.scrollIntoView({ block: "center" });
