@@ -54,7 +54,7 @@ class Membership:
         document = await self._documents.get(organization_id, document_id)
         kb_ids = {entry.kb_id for entry in await self._entries.of_document(organization_id, document_id)}
         if document is not None:
-            tagged = await self._knowledge_bases.with_tags(organization_id, document.tag_ids)
+            tagged = await self._knowledge_bases.with_tags_for_job(organization_id, document.tag_ids)
             kb_ids |= {knowledge_base.id for knowledge_base in tagged}
         requests = [sync_request(organization_id, kb_id, document_id) for kb_id in sorted(kb_ids)]
         await self._jobs.enqueue(requests, request_id=request_id)

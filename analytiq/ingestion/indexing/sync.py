@@ -79,7 +79,7 @@ class Sync:
     ) -> None:
         organization_id = running.job.organization_id
         organization = await self._organizations.get(organization_id)
-        knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
+        knowledge_base = await self._knowledge_bases.get_for_job(organization_id, kb_id)
         document = await self._documents.get(organization_id, document_id)
         entry = await self._entries.get(organization_id, kb_id, document_id)
         await checkpoint("indexing.planned")

@@ -52,7 +52,7 @@ class KnowledgeBaseLifeCycle:
     async def handle_kb_membership(self, running: RunningJob, payload: KbMembershipPayload) -> None:
         """Enqueue a sync of each pair affected by a changed knowledge base."""
         job = running.job
-        knowledge_base = await self._knowledge_bases.get(job.organization_id, payload.kb_id)
+        knowledge_base = await self._knowledge_bases.get_for_job(job.organization_id, payload.kb_id)
         if knowledge_base is None:
             return
         pairs = await self._membership.enqueue_pairs_of_kb(knowledge_base, request_id=job.request_id)

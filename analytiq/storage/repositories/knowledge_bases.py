@@ -95,6 +95,17 @@ class KnowledgeBaseRepository:
         )
         return decode(KnowledgeBase, row) if row else None
 
+    async def get_for_job(self, organization_id: str, kb_id: str) -> KnowledgeBase | None:
+        """Return the organization's knowledge base with this id, as the primary has it.
+
+        A job may be claimed some milliseconds before a majority holds the change that it is about. Read at majority,
+        the knowledge base may be the one before the change, and then nobody finds what it has gained.
+        """
+        ids = object_ids([kb_id])
+        query: Row = {"_id": {"$in": ids}, "organization_id": organization_id, "status": _SHOWN}
+        row: Row | None = await self._collection.find_one(query)
+        return decode(KnowledgeBase, row) if row else None
+
     async def at_versions(
         self, organization_id: str, kb_ids: Collection[str]
     ) -> dict[str, tuple[KnowledgeBase, Epoch]]:
@@ -157,11 +168,14 @@ class KnowledgeBaseRepository:
         return [str(row["_id"]) async for row in self._collection.find(query, {"_id": 1}, session=session)]
 
     async def with_tags(self, organization_id: str, tag_ids: Collection[str]) -> list[KnowledgeBase]:
-        """Return the knowledge bases that have one of the tags."""
-        if not tag_ids:
-            return []
-        query = {"organization_id": organization_id, "tag_ids": {"$in": list(tag_ids)}, "status": _SHOWN}
-        return [decode(KnowledgeBase, row) async for row in self._majority.find(query)]
+        """Return the knowledge bases that have one of the tags, read at majority."""
+        query = _with_tags(organization_id, tag_ids)
+        return [decode(KnowledgeBase, row) async for row in self._majority.find(query)] if tag_ids else []
+
+    async def with_tags_for_job(self, organization_id: str, tag_ids: Collection[str]) -> list[KnowledgeBase]:
+        """Return the knowledge bases that have one of the tags, as the primary has them; see `get_for_job`."""
+        query = _with_tags(organization_id, tag_ids)
+        return [decode(KnowledgeBase, row) async for row in self._collection.find(query)] if tag_ids else []
 
     async def change(
         self, session: Session, organization_id: str, kb_id: str, changes: Mapping[str, Any]
@@ -328,6 +342,10 @@ class KnowledgeBaseRepository:
                     )
                     renamed += 1
         return renamed
+
+
+def _with_tags(organization_id: str, tag_ids: Collection[str]) -> Row:
+    return {"organization_id": organization_id, "tag_ids": {"$in": list(tag_ids)}, "status": _SHOWN}
 
 
 class EpochRepository:
