@@ -10,7 +10,7 @@ MOST_CHARACTERS = 120
 """Characters of a key's cell, and of a column's name: what is longer says no more."""
 MOST_CELLS = 3
 CELLS_LOOKED_BACK, CHARACTERS_LOOKED_BACK = 64, 20_000
-"""How far before a chunk the beginning of its cell is looked for: the pieces of a cell of megabytes are many."""
+"""Characters before a chunk that are searched for the beginning of its cell: a cell of megabytes has many pieces."""
 
 _BETWEEN_CELLS = re.compile(r"; | \| |\t|\n")
 _NAME_END = ": "

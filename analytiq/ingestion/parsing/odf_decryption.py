@@ -44,7 +44,7 @@ _DAMAGES = (
 
 @dataclass(frozen=True, slots=True)
 class _Locked:
-    """What the manifest says of an encrypted member."""
+    """The manifest's entry of an encrypted member."""
 
     path: str
     size: int

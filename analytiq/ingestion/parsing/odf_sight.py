@@ -33,7 +33,7 @@ _NO_COLUMNS: _Columns = ([], [])
 
 @dataclass(frozen=True, slots=True)
 class _Stated:
-    """What a style says of its words and their ground; None if it leaves that to others."""
+    """The colours and size that a style states for its words; None for those that it leaves to others."""
 
     is_white: bool | None = None
     is_small: bool | None = None

@@ -264,7 +264,7 @@ def _mended(path: Path) -> pdfium.PdfDocument:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What the pages of a document are read with."""
+    """The document being read, with its readers and its layout."""
 
     document: pdfium.PdfDocument
     reader: PageImageReader

@@ -145,7 +145,7 @@ class _PlacedWord:
 
 @dataclass(frozen=True, slots=True)
 class _Looks:
-    """What the characters of a text object have in common."""
+    """The properties that all characters of a text object share."""
 
     font: str
     is_bold: bool

@@ -1,4 +1,4 @@
-"""How a page is turned so that its text stands upright and is read from the left."""
+"""Turning of a page, so that its text stands upright and is read from the left."""
 
 from dataclasses import dataclass
 
