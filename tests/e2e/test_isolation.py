@@ -169,13 +169,13 @@ def prompt_of(database: Any, organization_id: str, tag: str, kb: str, document: 
 
 
 def dead_job(organization_id: str, kb_id: str, document_id: str) -> Body:
-    """A row of a job that was given up, which a replay would change."""
+    """A row of a job that was given up, which a replay would change; no recovery of a provider revives it."""
     now = clock.now()
     return {
         "_id": f"sync:{kb_id}:{document_id}", "kind": "sync", "organization_id": organization_id,
         "lane": f"{organization_id}:{kb_id}:sync", "subject": {"kb_id": kb_id, "document_id": document_id},
         "state": "dead", "priority": 0, "wanted": 1, "attempt": 1, "run_at": now, "created_at": now, "updated_at": now,
-        "error": {"code": "provider_refused", "detail": SECRET, "at": now},
+        "error": {"code": "text_refused", "detail": SECRET, "at": now},
     }  # fmt: skip
 
 
