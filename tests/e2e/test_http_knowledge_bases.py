@@ -117,7 +117,7 @@ def given_up(organization_id: str, kb_id: str) -> Body:
         "_id": unique("sync"), "kind": "sync", "organization_id": organization_id,
         "lane": f"{organization_id}:{kb_id}:sync", "subject": {"kb_id": kb_id, "document_id": "f" * 24},
         "state": "dead", "priority": 0, "wanted": 1, "attempt": 1, "run_at": now, "created_at": now, "updated_at": now,
-        "error": {"code": "provider_refused", "detail": "The provider refuses the key.", "at": now},
+        "error": {"code": "text_refused", "detail": "The provider refuses a text.", "at": now},
     }  # fmt: skip
 
 
