@@ -128,7 +128,7 @@ class KnowledgeBaseLifeCycle:
         It becomes active once every sync of the first indexing was tried: a document whose provider is down waits for
         hours, shows that in its own state (`documents.indexing_state`), and does not delay the others.
         """
-        knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
+        knowledge_base = await self._knowledge_bases.get_for_job(organization_id, kb_id)
         if knowledge_base is None:
             return False
         epoch = await self._epochs.read(kb_id)
