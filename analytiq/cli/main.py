@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from analytiq.cli.console import INTERRUPTED, make_output_printable, note, silence_logs
+from analytiq.cli.console import INTERRUPTED, fail, make_output_printable, note, silence_logs
 from analytiq.cli.lazy_group import LazyGroup
+from analytiq.errors import AnalytiqError
 
 
 class Commands(LazyGroup):
@@ -126,3 +127,7 @@ def run() -> None:
     except KeyboardInterrupt:
         note("Stopped.")
         sys.exit(INTERRUPTED)
+    except AnalytiqError as error:
+        # Raised before a command has opened its connection, such as for options that exclude each other.
+        fail(error.detail)
+        sys.exit(1)

@@ -8,6 +8,7 @@ import pytest
 from rich.markup import escape
 
 from analytiq.cli.console import fail, make_output_printable, output
+from analytiq.cli.main import run
 from analytiq.errors import InvalidInputError
 from analytiq.standalone.embedded_address import address_of_running_database
 
@@ -39,3 +40,23 @@ def test_data_directory_that_is_a_file_is_named(tmp_path: Path) -> None:
     file.write_text("")
     with pytest.raises(InvalidInputError, match="cannot be read"):
         address_of_running_database(file)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "detail"),
+    [
+        (["settings", "vision"], "Name a change: --model, --figures, --pages or --off."),
+        (["settings", "flawed-text"], "Name the kinds to leave out, such as --skip noise, or give --index."),
+        (
+            ["extract", "6b0cf5b712db8771debc0823", "--flawed-only"],
+            "--flawed-only chooses pages for OCR. Give --ocr too.",
+        ),
+    ],
+)
+def test_options_that_do_not_fit_end_with_a_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], detail: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["analytiq", *arguments])
+    with pytest.raises(SystemExit) as end:
+        run()
+    assert (end.value.code, capsys.readouterr().err) == (1, f"Error: {detail}\n")
