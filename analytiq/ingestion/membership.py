@@ -24,9 +24,10 @@ def sync_request(
     return JobRequest(payload=payload, organization_id=organization_id, priority=priority)
 
 
-def document_changed(organization_id: str, document_id: str) -> JobRequest:
-    """Return the job for a change of a document's tags, text or existence."""
-    return JobRequest(payload=DocumentMembershipPayload(document_id=document_id), organization_id=organization_id)
+def document_changed(organization_id: str, document_id: str, *, priority: int = Priority.INTERACTIVE) -> JobRequest:
+    """Return the job for a change of a document's tags, text or existence; its syncs get the same priority."""
+    payload = DocumentMembershipPayload(document_id=document_id)
+    return JobRequest(payload=payload, organization_id=organization_id, priority=priority)
 
 
 def kb_changed(organization_id: str, kb_id: str) -> JobRequest:
@@ -49,14 +50,16 @@ class Membership:
         self._entries = entries
         self._jobs = jobs
 
-    async def enqueue_pairs_of_document(self, organization_id: str, document_id: str, *, request_id: str | None) -> int:
+    async def enqueue_pairs_of_document(
+        self, organization_id: str, document_id: str, *, request_id: str | None, priority: int = Priority.INTERACTIVE
+    ) -> int:
         """Sync the document with every knowledge base it is in or should be in; return their number."""
         document = await self._documents.get(organization_id, document_id)
         kb_ids = {entry.kb_id for entry in await self._entries.of_document(organization_id, document_id)}
         if document is not None:
             tagged = await self._knowledge_bases.with_tags_for_job(organization_id, document.tag_ids)
             kb_ids |= {knowledge_base.id for knowledge_base in tagged}
-        requests = [sync_request(organization_id, kb_id, document_id) for kb_id in sorted(kb_ids)]
+        requests = [sync_request(organization_id, kb_id, document_id, priority=priority) for kb_id in sorted(kb_ids)]
         await self._jobs.enqueue(requests, request_id=request_id)
         await checkpoint("membership.document_pairs_enqueued")
         return len(requests)

@@ -240,7 +240,7 @@ class Extraction:
             await self._texts.serve(session, text_id, instead_of=before.text_id)
             await self._settle_password(session, document, is_right=True)
             await self._jobs.finish(running.job, session=session)
-            requests = [document_changed(document.organization_id, document.id)]
+            requests = [document_changed(document.organization_id, document.id, priority=running.job.priority)]
             if before.text_id is not None:
                 requests.append(clean_request(document.organization_id, document.id))
             await self._jobs.enqueue(requests, request_id=running.job.request_id, session=session)

@@ -45,7 +45,7 @@ class KnowledgeBaseLifeCycle:
         """Enqueue a sync of each pair affected by a changed document."""
         job = running.job
         await self._membership.enqueue_pairs_of_document(
-            job.organization_id, payload.document_id, request_id=job.request_id
+            job.organization_id, payload.document_id, request_id=job.request_id, priority=job.priority
         )
 
     @job(KbMembershipPayload)

@@ -43,6 +43,8 @@ class Placement:
     password: str | None = field(repr=False)
     """Of the encrypted file, encrypted for storage."""
     request_id: str | None
+    is_bulk: bool = False
+    """True for one of many files: its jobs wait behind those of single uploads."""
     part_of: PartOf | None = None
     """The place of a part in its container; see `Placing.place_part`."""
 
@@ -156,7 +158,9 @@ class Placing:
         if document is None:
             raise ConflictError("The document was deleted in the meantime. Upload the file again.")
         await self._jobs.enqueue(
-            [document_changed(document.organization_id, document.id)], request_id=placement.request_id, session=session
+            [document_changed(document.organization_id, document.id, priority=_priority(placement))],
+            request_id=placement.request_id,
+            session=session,
         )
         return document
 
@@ -213,7 +217,8 @@ class Placing:
             clean_request(document.organization_id, document.id),
         ]
         if placement.tag_ids is not None or changes.keys() & {"document_name", "metadata"}:
-            requests.append(document_changed(document.organization_id, document.id))
+            priority = _priority(placement)
+            requests.append(document_changed(document.organization_id, document.id, priority=priority))
         await self._jobs.enqueue(requests, request_id=placement.request_id, session=session)
         return document, UploadOutcome.REPLACED
 
@@ -310,9 +315,13 @@ def _is_same(placement: Placement, document: Document) -> bool:
 
 
 def _extract_request(placement: Placement, document: Document) -> JobRequest:
-    # Documents uploaded by themselves do not wait behind the parts of an archive.
-    priority = Priority.INTERACTIVE if placement.part_of is None else Priority.BULK
+    priority = _priority(placement)
     return extract_request(document.organization_id, document.id, byte_size=document.byte_size, priority=priority)
+
+
+def _priority(placement: Placement) -> int:
+    # Documents uploaded by themselves do not wait behind many files, nor behind the parts of an archive.
+    return Priority.BULK if placement.is_bulk or placement.part_of is not None else Priority.INTERACTIVE
 
 
 def _identity_of(placement: Placement) -> str:

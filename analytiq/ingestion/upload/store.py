@@ -132,6 +132,7 @@ class Uploads:
         external_identity: ExternalIdentity | None = None,
         password: str | None = None,
         source_url: str | None = None,
+        is_bulk: bool = False,
         request_id: str | None = None,
     ) -> UploadResult:
         """Create a document of the staged bytes, by the policy for duplicates; `tag_ids` are known to exist.
@@ -150,6 +151,7 @@ class Uploads:
             external_identity: see `Document.external_identity`.
             password: opens an encrypted file; encrypted for storage (`DocumentPasswords.sealed`).
             source_url: see `Document.source_url`; None keeps that of an existing document.
+            is_bulk: True for one of many files: its jobs wait behind those of single uploads.
             request_id: the call's id, for the log.
 
         Raises:
@@ -180,6 +182,7 @@ class Uploads:
             tag_ids=None if tag_ids is None else tuple(tag_ids),
             metadata=kept,
             password=password,
+            is_bulk=is_bulk,
             request_id=request_id,
         )
         existing = await self._placing.already_there(placement, policy)
