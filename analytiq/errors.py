@@ -119,6 +119,12 @@ class ProviderUnavailableError(TransientError):
     code = "provider_unavailable"
 
 
+class TransactionTooLargeError(TransientError):
+    """A transaction does not fit into the database's cache; nothing was changed. A smaller one may succeed."""
+
+    code = "transaction_too_large"
+
+
 class StoreLoadingError(TransientError):
     """The knowledge base's vectors are still being loaded into this process."""
 

@@ -10,7 +10,7 @@ from pymongo import AsyncMongoClient, InsertOne
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.errors import BulkWriteError, OperationFailure
 
-from analytiq.errors import ConflictError, TransientError
+from analytiq.errors import ConflictError, TransactionTooLargeError, TransientError
 from analytiq.storage.client import MongoConnection, connect
 from analytiq.storage.transactions import run_in_transaction
 
@@ -324,3 +324,20 @@ async def test_transaction_aborted_by_the_commit_is_run_again(fragile: MongoConn
     await run_in_transaction(fragile, operation)
     assert runs == 2
     assert await count(fragile) == 1
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [BulkWriteError({"writeErrors": [{"code": 388}]}), OperationFailure("too large", 388)],
+    ids=["write", "command"],
+)
+async def test_transaction_that_outgrows_the_cache_says_so_and_leaves_nothing(
+    database: MongoConnection, refusal: Exception
+) -> None:
+    async def operation(session: AsyncClientSession) -> None:
+        await database.database.rows.insert_one({}, session=session)
+        raise refusal  # a real one takes a server with little memory, and its cache
+
+    with pytest.raises(TransactionTooLargeError):
+        await run_in_transaction(database, operation)
+    assert await count(database) == 0
