@@ -12,7 +12,19 @@ from analytiq.errors import LeaseLostError
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobState, Progress
 from analytiq.storage.client import MongoConnection
-from analytiq.storage.repositories.job_expressions import DUE, NO_LEASE, due_of, in_seconds
+from analytiq.storage.repositories.job_expressions import (
+    ASKED_AGAIN,
+    CANCEL_IF_NOT_ASKED_AGAIN,
+    DUE,
+    NO_LEASE,
+    WRITE_CONFLICT,
+    claimed_by,
+    due_of,
+    finished_again,
+    given_back,
+    in_seconds,
+    retried,
+)
 from analytiq.storage.repositories.rows import Row, decode
 from analytiq.storage.session import Session
 
@@ -24,13 +36,8 @@ CLAIM_MILLISECONDS = 50
 """Time limit of a claim: a job locked by an open transaction is skipped, since the next one is free."""
 RESCUE_MILLISECONDS = 200
 """As for a claim, but longer: this write waits for a majority as well, and there are few of them."""
-_WRITE_CONFLICT = 112
 
 _LEFT: Row = {"state": JobState.RUNNING.value, "$expr": {"$lt": ["$lease_expires_at", "$$NOW"]}}
-_ASKED_AGAIN: Row = {"$gt": ["$wanted", "$served"]}
-"""The work was requested again while running, so the end of the attempt must not end that request."""
-_CANCEL_IF_NOT_ASKED_AGAIN: Row = {"$and": [{"$ifNull": ["$is_cancel_wanted", False]}, {"$not": [_ASKED_AGAIN]}]}
-_ONE_ATTEMPT_LESS: Row = {"$max": [0, {"$subtract": ["$attempt", 1]}]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,27 +88,17 @@ class JobLeases:
         return candidates
 
     async def _take(self, job_id: str, worker: str, lease_token: str, lease_seconds: float) -> Job | None:
-        lease: Row = {
-            "state": JobState.RUNNING.value,
-            "served": "$wanted",
-            "attempt": {"$add": ["$attempt", 1]},
-            "lease_token": lease_token,
-            "lease_expires_at": in_seconds(lease_seconds),
-            "worker": {"$literal": worker},
-            "progress": None,
-            "updated_at": "$$NOW",
-        }
         try:
             row: Row | None = await self._by_primary.find_one_and_update(
                 {"_id": job_id, "state": JobState.AVAILABLE.value, **DUE},
-                [{"$set": lease}],
+                [{"$set": claimed_by(worker, lease_token, lease_seconds)}],
                 return_document=ReturnDocument.AFTER,
                 maxTimeMS=CLAIM_MILLISECONDS,
             )
         except ExecutionTimeout:
             return None
         except OperationFailure as error:
-            if error.code == _WRITE_CONFLICT:
+            if error.code == WRITE_CONFLICT:
                 return None
             raise
         return decode(Job, row) if row else None
@@ -130,35 +127,13 @@ class JobLeases:
         done = await self._by_primary.delete_one({**held, "$expr": {"$eq": ["$wanted", "$served"]}}, session=session)
         if done.deleted_count:
             return
-        again: Row = {
-            **NO_LEASE,
-            "is_cancel_wanted": False,
-            "state": JobState.AVAILABLE.value,
-            "run_at": "$$NOW",
-            "attempt": 0,
-            "deaths": 0,
-            "error": None,
-            "waiting_since": None,
-            "updated_at": "$$NOW",
-        }
-        released = await self._by_primary.update_one(held, [{"$set": again}], session=session)
+        released = await self._by_primary.update_one(held, [{"$set": finished_again()}], session=session)
         if not released.matched_count:
             raise LeaseLostError(f"The lease of job {job.id!r} was lost. Another worker continues the job.")
 
     async def retry(self, job: Job, failure: Failure, *, delay_seconds: float, is_counted: bool = True) -> bool:
         """Make the job available again later; return False if the lease is lost."""
-        return await self._set_if_held(
-            job,
-            {
-                **NO_LEASE,
-                "is_cancel_wanted": _CANCEL_IF_NOT_ASKED_AGAIN,
-                "state": JobState.AVAILABLE.value,
-                "run_at": in_seconds(delay_seconds),
-                "attempt": "$attempt" if is_counted else _ONE_ATTEMPT_LESS,
-                "waiting_since": None if is_counted else {"$ifNull": ["$waiting_since", "$$NOW"]},
-                "error": {"$literal": failure.model_dump()},
-            },
-        )
+        return await self._set_if_held(job, retried(failure, delay_seconds=delay_seconds, is_counted=is_counted))
 
     async def bury(self, job: Job, failure: Failure) -> bool:
         """Mark the job as failed for good; a request made meanwhile is tried once more all the same."""
@@ -167,9 +142,9 @@ class JobLeases:
             {
                 **NO_LEASE,
                 "is_cancel_wanted": False,
-                "state": {"$cond": [_ASKED_AGAIN, JobState.AVAILABLE.value, JobState.DEAD.value]},
-                "attempt": {"$cond": [_ASKED_AGAIN, 0, "$attempt"]},
-                "deaths": {"$cond": [_ASKED_AGAIN, 0, {"$ifNull": ["$deaths", 0]}]},
+                "state": {"$cond": [ASKED_AGAIN, JobState.AVAILABLE.value, JobState.DEAD.value]},
+                "attempt": {"$cond": [ASKED_AGAIN, 0, "$attempt"]},
+                "deaths": {"$cond": [ASKED_AGAIN, 0, {"$ifNull": ["$deaths", 0]}]},
                 "run_at": "$$NOW",
                 "waiting_since": None,
                 "error": {"$literal": failure.model_dump()},
@@ -178,16 +153,7 @@ class JobLeases:
 
     async def give_back(self, job: Job) -> bool:
         """Return an unfinished job at shutdown; the attempt does not count."""
-        return await self._set_if_held(
-            job,
-            {
-                **NO_LEASE,
-                "is_cancel_wanted": _CANCEL_IF_NOT_ASKED_AGAIN,
-                "state": JobState.AVAILABLE.value,
-                "run_at": "$$NOW",
-                "attempt": _ONE_ATTEMPT_LESS,
-            },
-        )
+        return await self._set_if_held(job, given_back())
 
     async def _set_if_held(self, job: Job, changes: Row) -> bool:
         result = await self._by_primary.update_one(
@@ -203,7 +169,7 @@ class JobLeases:
         tried all the same, since the data may have changed.
         """
         deaths: Row = {"$add": [{"$ifNull": ["$deaths", 0]}, 1]}
-        spent: Row = {"$and": [{"$gte": [deaths, max_deaths]}, {"$not": [_ASKED_AGAIN]}]}
+        spent: Row = {"$and": [{"$gte": [deaths, max_deaths]}, {"$not": [ASKED_AGAIN]}]}
         died: Row = {
             "code": "worker_died",
             "detail": {"$concat": ["the worker stopped in the middle of it, ", {"$toString": deaths}, " times"]},
@@ -211,10 +177,10 @@ class JobLeases:
         }
         taken_back: Row = {
             **NO_LEASE,
-            "is_cancel_wanted": _CANCEL_IF_NOT_ASKED_AGAIN,
+            "is_cancel_wanted": CANCEL_IF_NOT_ASKED_AGAIN,
             "state": {"$cond": [spent, JobState.DEAD.value, JobState.AVAILABLE.value]},
-            "attempt": {"$cond": [_ASKED_AGAIN, 0, "$attempt"]},
-            "deaths": {"$cond": [_ASKED_AGAIN, 0, deaths]},
+            "attempt": {"$cond": [ASKED_AGAIN, 0, "$attempt"]},
+            "deaths": {"$cond": [ASKED_AGAIN, 0, deaths]},
             "error": {"$cond": [spent, died, "$error"]},
             "run_at": "$$NOW",
             "updated_at": "$$NOW",
@@ -232,7 +198,7 @@ class JobLeases:
         except ExecutionTimeout:
             return False
         except OperationFailure as error:
-            if error.code == _WRITE_CONFLICT:
+            if error.code == WRITE_CONFLICT:
                 return False
             raise
         return row is not None

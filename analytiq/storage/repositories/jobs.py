@@ -1,6 +1,7 @@
 """Collection `jobs`: requested work, as people and other services see and change it.
 
-Workers' state changes are in `job_leases`, the look-up of partitions is in `job_lanes`, waking in `job_recovery`.
+Workers' state changes are in `job_leases` and `job_batches`, the look-up of partitions is in `job_lanes`, waking in
+`job_recovery`.
 """
 
 from collections.abc import AsyncGenerator, Collection, Sequence
@@ -13,6 +14,7 @@ from analytiq.errors import LeaseLostError
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobRequest, JobState
 from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.job_batches import JobBatches
 from analytiq.storage.repositories.job_expressions import AFRESH, in_seconds
 from analytiq.storage.repositories.job_lanes import JobLanes
 from analytiq.storage.repositories.job_leases import JobLeases
@@ -78,11 +80,12 @@ class JobQuery:
     error_code: str | None = None
 
 
-class JobRepository(JobLeases, JobLanes, JobRecovery):
+class JobRepository(JobLeases, JobBatches, JobLanes, JobRecovery):
     """The rows of the queue."""
 
     def __init__(self, connection: MongoConnection) -> None:
         JobLeases.__init__(self, connection)
+        JobBatches.__init__(self, connection)
         JobLanes.__init__(self, connection)
         JobRecovery.__init__(self, connection)
 
