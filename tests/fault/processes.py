@@ -169,6 +169,16 @@ class Processes:
         }
         return self._start(environment, faults, is_reconciler=True, constants=constants or {})
 
+    def api(self, *, port: int, settings: dict[str, str]) -> Process:
+        """An API with a data directory of its own, as on a machine of its own; ready once it says `api.listening`."""
+        environment = {
+            **self._environment,
+            "ANALYTIQ_API__PORT": str(port),
+            "ANALYTIQ_DATA_DIR": str(self._directory / f"api-{port}"),
+            **settings,
+        }
+        return self._start(environment, (), is_api=True, constants={})
+
     def caller(
         self, name: str, organization_id: str, arguments: dict[str, Any], *faults: Fault, constants: dict[str, Any]
     ) -> Process:

@@ -27,6 +27,7 @@ from analytiq.ingestion.knowledge_bases.service import NewKnowledgeBase
 from analytiq.models.upload import DuplicatePolicy
 from analytiq.settings import read_settings
 from analytiq.telemetry import checkpoints, logs
+from api.__main__ import serve
 from reconciler.__main__ import run as run_reconciler
 from tests.integration.tenant import REMOTE_MODEL
 from workers.__main__ import run
@@ -50,7 +51,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What a process is to be (a worker, unless it is to be a reconciler) and do.
+    """What a process is to be (a worker, unless it is to be an API or a reconciler) and do.
 
     `directory` holds its log, and a file for each fault that has come about. `call` is empty for a worker, else what
     it calls: `("upload", organization_id, {...})` or `("create_knowledge_base", organization_id, {...})`. `constants`
@@ -63,6 +64,7 @@ class Orders:
     call: tuple[str, str, dict[str, Any]] | None = None
     constants: dict[str, Any] = field(default_factory=dict)
     clock_seconds: float = 0.0
+    is_api: bool = False
     is_reconciler: bool = False
 
     def as_line(self) -> str:
@@ -149,7 +151,9 @@ def _be(orders: Orders) -> int:
         clock.now = lambda: right_now() + timedelta(seconds=orders.clock_seconds)
     checkpoints.install(Saboteur(orders))
     logs.configure(as_json=True, level="INFO", process="worker" if orders.call is None else "caller")
-    if orders.is_reconciler:
+    if orders.is_api:
+        asyncio.run(serve(read_settings()))
+    elif orders.is_reconciler:
         asyncio.run(run_reconciler(read_settings()))
     else:
         asyncio.run(run(read_settings()) if orders.call is None else _call(*orders.call))
