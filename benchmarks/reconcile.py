@@ -32,7 +32,7 @@ from benchmarks.platform_under_test import Platform, Server, platform, running_s
 
 DIMENSIONS = 8
 """Passes read no embedding, so its size does not matter."""
-CHUNKS = 2
+CHUNKS = 1
 INSERT_SIZE = 5000
 MEBIBYTE = 2**20
 
@@ -78,6 +78,7 @@ def rows_of(target: Platform, base: KnowledgeBase, number: int) -> Rows:
             {
                 **pair, "generation_id": str(generation_id), "text_hash": text_hash,
                 "configuration_hash": base.configuration_hash, "chunk_count": CHUNKS, "indexed_at": long_ago,
+                "context_hash": base.context_hash_of(f"document-{number}.txt", {"number": number}),
             }
         ],
         "generations": [

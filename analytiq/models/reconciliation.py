@@ -132,6 +132,11 @@ class ReconciliationRun(Stored):
     expires_at: datetime
 
     @property
+    def is_periodic(self) -> bool:
+        """True for a pass of the reconciler itself: a quick one reads the changes since the last comparison."""
+        return not self.is_asked
+
+    @property
     def more(self) -> dict[str, int]:
         """Return the number of each kind beyond the named examples."""
         named = Counter(found.kind.value for found in self.examples)

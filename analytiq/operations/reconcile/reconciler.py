@@ -57,12 +57,14 @@ class PassOptions:
     """Options of a pass.
 
     `resume`: the position of an earlier process. `rebuilds_cache`: also put embeddings back into the cache.
+    `reads_changes`: a quick pass reads only the changes since this process last compared all rows.
     """
 
     scope: Scope = EVERYTHING
     depth: Depth = Depth.QUICK
     is_dry: bool = False
     rebuilds_cache: bool = False
+    reads_changes: bool = False
     resume: RunPosition | None = None
 
 
@@ -132,7 +134,7 @@ class Reconciler:
         if options.rebuilds_cache:
             wanted += self._on_request
         parts = [
-            _Part(RunPosition(stage=each.name, kb_id=item.id), each, _find_in(each, item, options.depth))
+            _Part(RunPosition(stage=each.name, kb_id=item.id), each, _find_in(each, item, options))
             for each in wanted
             for item in shown
         ]
@@ -175,9 +177,11 @@ def _is_wanted(of_invariant: Depth, of_pass: Depth) -> bool:
 
 
 def _find_in(
-    invariant: KnowledgeBaseInvariant, knowledge_base: KnowledgeBase, depth: Depth
+    invariant: KnowledgeBaseInvariant, knowledge_base: KnowledgeBase, options: PassOptions
 ) -> Callable[[str], AsyncGenerator[Batch]]:
-    return lambda after: invariant.find(knowledge_base, depth, after=after)
+    if options.reads_changes and options.depth is Depth.QUICK:
+        return lambda after: invariant.find_changes(knowledge_base, after=after)
+    return lambda after: invariant.find(knowledge_base, options.depth, after=after)
 
 
 def _find_at(invariant: SystemInvariant, organization_id: str | None) -> Callable[[str], AsyncGenerator[Batch]]:

@@ -69,6 +69,7 @@ class Runs(RunRequests):
             depth=run.depth,
             is_dry=run.is_dry,
             rebuilds_cache=run.rebuilds_cache,
+            reads_changes=run.is_periodic,
             resume=run.position,
         )
         await keeper.begin()

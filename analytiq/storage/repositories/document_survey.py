@@ -1,8 +1,9 @@
 """A survey of documents in ranges of keys, of one or all organizations, for the reconciler."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, NamedTuple
 
 from analytiq.models.document import Document, DocumentState
 from analytiq.storage.client import MongoConnection
@@ -22,6 +23,16 @@ class DocumentPointers:
     byte_size: int
 
 
+class MemberRow(NamedTuple):
+    """The fields of a member's row that its index entry must match, not validated: a million are read in a pass."""
+
+    document_id: str
+    text_hash: str
+    document_name: str
+    metadata: Mapping[str, Any]
+    has_flaws: bool
+
+
 class DocumentSurvey:
     """Reads of `docs`."""
 
@@ -39,14 +50,39 @@ class DocumentSurvey:
         return [decode(Document, row) async for row in cursor]
 
     async def members_after(
-        self, organization_id: str, tag_ids: Collection[str], *, after: str, limit: int
-    ) -> list[tuple[str, str]]:
-        """Return the next members with text behind a document id, as (document id, text hash), in order of id."""
+        self, organization_id: str, tag_ids: Collection[str], *, after: str, limit: int, is_full: bool
+    ) -> list[MemberRow]:
+        """Return the next members with text behind a document id, in order of id; with all fields if `is_full`."""
         query = _members(organization_id, tag_ids)
         if after:
             query["_id"] = {"$gt": object_id(after)}
-        cursor = self._majority.find(query, {"text_hash": 1}).sort("_id", 1).limit(limit)
-        return [(str(row["_id"]), str(row["text_hash"])) async for row in cursor]
+        fields = {"text_hash": 1, "document_name": 1, "metadata": 1, "flaws": 1} if is_full else {"text_hash": 1}
+        cursor = self._majority.find(query, fields, batch_size=limit + 1).sort("_id", 1).limit(limit)
+        return [
+            MemberRow(
+                str(row["_id"]),
+                row["text_hash"],
+                row.get("document_name", ""),
+                row.get("metadata") or {},
+                bool(row.get("flaws")),
+            )
+            for row in await cursor.to_list()
+        ]
+
+    async def count_members(self, organization_id: str, tag_ids: Collection[str]) -> int:
+        """Count the members with text: all with a tag by the index, less the few without text."""
+        tagged: Row = {"organization_id": organization_id, "tag_ids": {"$in": list(tag_ids)}}
+        unread = {"state": {"$in": [state.value for state in _WITHOUT_TEXT]}, "text_hash": None}
+        total = await self._majority.count_documents(tagged, hint=_BY_TAG)
+        waiting = await self._majority.count_documents({**tagged, **unread})
+        empty = await self._majority.count_documents({**tagged, "character_count": 0, "text_hash": {"$ne": None}})
+        return total - waiting - empty
+
+    async def changed_since(self, organization_id: str, moment: datetime, *, limit: int) -> list[str]:
+        """Return the documents changed at `moment` or later; a covered query."""
+        query: Row = {"organization_id": organization_id, "updated_at": {"$gte": moment}}
+        cursor = self._majority.find(query, {"_id": 1}, batch_size=limit + 1, hint=_BY_CHANGE).limit(limit)
+        return [str(row["_id"]) for row in await cursor.to_list()]
 
     async def members_among(
         self, organization_id: str, tag_ids: Collection[str], document_ids: Collection[str]
@@ -88,6 +124,9 @@ class DocumentSurvey:
         return {str(row["_id"]): _pointers(row) async for row in cursor}
 
 
+_WITHOUT_TEXT = (DocumentState.UPLOADED, DocumentState.EXTRACTING, DocumentState.FAILED)
+_BY_TAG = [("organization_id", 1), ("tag_ids", 1), ("_id", 1)]
+_BY_CHANGE = [("organization_id", 1), ("updated_at", -1), ("_id", -1)]
 _POINTERS: Row = {"organization_id": 1, "file_id": 1, "text_id": 1, "state": 1, "byte_size": 1}
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Collection
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from pymongo import IndexModel, ReturnDocument
 from pymongo.write_concern import WriteConcern
@@ -35,7 +35,24 @@ INDEXES = {
 HOLLOW = "hollow"
 """Configuration hash of an entry with incomplete vectors: it matches no configuration, so a sync rebuilds them."""
 
+_HASHES: Row = {
+    "_id": 0, "document_id": 1, "text_hash": 1, "configuration_hash": 1, "context_hash": 1, "skipped_flaws": 1,
+    "projection_hash": 1,
+}  # fmt: skip
 _LEFT = (GenerationState.STAGING, GenerationState.SUPERSEDED, GenerationState.PURGING)
+
+
+class EntryRow(NamedTuple):
+    """The hashes of an entry, not validated: a million are read in a pass.
+
+    `is_special`: flawed text was left out, or a projection is stored in the chunks.
+    """
+
+    document_id: str
+    text_hash: str
+    configuration_hash: str
+    context_hash: str | None
+    is_special: bool
 
 
 class IndexEntryRepository:
@@ -156,6 +173,27 @@ class IndexEntryRepository:
         query: Row = {"kb_id": kb_id, "document_id": _key_range(after, until), "organization_id": organization_id}
         cursor = self._majority.find(query).sort("document_id", 1).limit(limit)
         return [decode(IndexEntry, row) async for row in cursor]
+
+    async def hashes_after(self, organization_id: str, kb_id: str, *, after: str, limit: int) -> list[EntryRow]:
+        """Return the hashes of the next entries behind a document id, in order of id."""
+        query: Row = {"kb_id": kb_id, "document_id": {"$gt": after}, "organization_id": organization_id}
+        cursor = self._majority.find(query, _HASHES, batch_size=limit + 1).sort("document_id", 1).limit(limit)
+        return [
+            EntryRow(
+                row["document_id"],
+                row["text_hash"],
+                row["configuration_hash"],
+                row.get("context_hash"),
+                bool(row.get("skipped_flaws")) or row.get("projection_hash") is not None,
+            )
+            for row in await cursor.to_list()
+        ]
+
+    async def indexed_since(self, organization_id: str, kb_id: str, moment: datetime, *, limit: int) -> list[str]:
+        """Return the documents of a knowledge base's entries written at `moment` or later."""
+        query: Row = {"kb_id": kb_id, "indexed_at": {"$gte": moment}, "organization_id": organization_id}
+        cursor = self._majority.find(query, {"_id": 0, "document_id": 1}, batch_size=limit + 1).limit(limit)
+        return [row["document_id"] for row in await cursor.to_list()]
 
     async def mark_hollow(
         self, session: Session, organization_id: str, kb_id: str, document_id: str, generation_id: str

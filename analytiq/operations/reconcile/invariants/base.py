@@ -86,6 +86,10 @@ class KnowledgeBaseInvariant(Invariant):
     def find(self, knowledge_base: KnowledgeBase, depth: Depth, *, after: str) -> AsyncGenerator[Batch]:
         """Find violations in the knowledge base, behind the key `after`."""
 
+    def find_changes(self, knowledge_base: KnowledgeBase, *, after: str) -> AsyncGenerator[Batch]:
+        """Find violations that have come since the last complete look of this process, like a quick pass."""
+        return self.find(knowledge_base, Depth.QUICK, after=after)
+
 
 class SystemInvariant(Invariant):
     """An invariant of data outside of knowledge bases.

@@ -9,10 +9,14 @@ from analytiq.models.flaws import FlawKind
 from analytiq.models.index_entry import IndexEntry
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth, DriftKind
-from analytiq.operations.reconcile.invariants.base import BATCH, Batch, KnowledgeBaseInvariant
+from analytiq.operations.reconcile.clean_marks import CleanMark, CleanMarks, Comparison, is_small
+from analytiq.operations.reconcile.invariants.base import BATCH, Batch, KnowledgeBaseInvariant, System
 from analytiq.operations.reconcile.repairing import RepairWriter
 from analytiq.operations.reconcile.report import Drift
 from analytiq.operations.reconcile.requests import sync_of
+from analytiq.retrieval.backends.registry import filters_stored_chunks
+from analytiq.storage.repositories.document_survey import MemberRow
+from analytiq.storage.repositories.index_entries import EntryRow
 
 _NONE_READ: Mapping[str, Document] = {}
 
@@ -60,37 +64,135 @@ def _is_otherwise(
     return projection is not None and projection.hash != entry.projection_hash
 
 
+def find_suspects(
+    knowledge_base: KnowledgeBase,
+    members: Sequence[MemberRow],
+    entries: Sequence[EntryRow],
+    depth: Depth,
+    skipped: Collection[FlawKind] = (),
+) -> list[str]:
+    """Return the documents whose rows do not plainly match, for `judge_entries`; pure, and a microsecond a document.
+
+    A full pass also suspects documents with a projection, or with flaws that the organization leaves out.
+    """
+    left = {entry.document_id: entry for entry in entries}
+    configuration_hash = knowledge_base.configuration_hash
+    is_full, is_projected = depth is Depth.FULL, filters_stored_chunks(knowledge_base.vector_store)
+    suspects: list[str] = []
+    for member in members:
+        entry = left.pop(member.document_id, None)
+        if (
+            entry is None
+            or entry.text_hash != member.text_hash
+            or entry.configuration_hash != configuration_hash
+            or (
+                is_full
+                and (
+                    is_projected
+                    or entry.is_special
+                    or (skipped and member.has_flaws)
+                    or entry.context_hash != knowledge_base.context_hash_of(member.document_name, member.metadata)
+                )
+            )
+        ):
+            suspects.append(member.document_id)
+    return sorted([*suspects, *left])
+
+
 class IndexEntries(KnowledgeBaseInvariant):
     """Checks this invariant. Merges two sorted scans, members and entries, in ranges of document ids.
 
-    A full pass also reads the documents: their names, tags, metadata and flaws shape chunks too.
+    A full pass also reads the documents' names, tags, metadata and flaws, which shape chunks too. A periodic quick pass
+    reads the documents and entries changed since the process's last comparison, those that were not settled then, and
+    the counts.
     """
 
     name = "index_entries"
     kinds = frozenset({DriftKind.MISSING, DriftKind.STALE, DriftKind.OUTDATED})
 
+    def __init__(self, system: System) -> None:
+        super().__init__(system)
+        self.marks = CleanMarks()
+
     async def find(self, knowledge_base: KnowledgeBase, depth: Depth, *, after: str) -> AsyncGenerator[Batch]:
         """See KnowledgeBaseInvariant."""
-        organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
-        skipped = await self._skipped_flaws(organization_id)
+        skipped = await self._skipped_flaws(knowledge_base.organization_id)
+        comparison = Comparison(await self.rows.jobs.server_time())
         position: str | None = after
         while position is not None:
-            members = await self.rows.document_survey.members_after(
-                organization_id, knowledge_base.tag_ids, after=position, limit=BATCH
-            )
-            until = members[-1][0] if len(members) == BATCH else None
-            entries = await self.rows.entries.between(
-                organization_id, kb_id, after=position, until=until, limit=2 * BATCH
-            )
-            if len(entries) == 2 * BATCH:
-                until = entries[-1].document_id
-                members = [member for member in members if member[0] <= until]
-            by_document = {entry.document_id: entry for entry in entries}
-            documents = await self._documents_of(organization_id, by_document, depth)
-            candidates = judge_entries(knowledge_base, dict(members), by_document, documents, skipped)
-            drift = await self._confirmed(knowledge_base, candidates, depth) if candidates else []
-            yield Batch(drift, after=until or "", entries=len(entries))
+            members, entries, until = await self._next(knowledge_base, depth, after=position)
+            suspects = find_suspects(knowledge_base, members, entries, depth, skipped)
+            found = await self._examine(knowledge_base, suspects, depth, comparison)
+            yield Batch(found, after=until or "", entries=len(entries))
             position = until
+        if not after and not is_small(knowledge_base):
+            self.marks.put(knowledge_base, comparison, surplus=await self._surplus(knowledge_base))
+
+    async def find_changes(self, knowledge_base: KnowledgeBase, *, after: str) -> AsyncGenerator[Batch]:
+        """Compare the changed documents; all if too many have changed or the counts do not match."""
+        mark = None if after else self.marks.of(knowledge_base)
+        comparison = Comparison(await self.rows.jobs.server_time())
+        changed = None if mark is None else await self._changed_since(knowledge_base, mark)
+        if mark is not None and changed is not None:
+            for start in range(0, len(changed), BATCH):
+                ids = changed[start : start + BATCH]
+                yield Batch(await self._examine(knowledge_base, ids, Depth.QUICK, comparison), entries=len(ids))
+            surplus = await self._surplus(knowledge_base)
+            if surplus - comparison.surplus == mark.deviation:
+                self.marks.put(knowledge_base, comparison, surplus=surplus)
+                return
+        async for batch in self.find(knowledge_base, Depth.QUICK, after=after):
+            yield batch
+
+    async def _changed_since(self, knowledge_base: KnowledgeBase, mark: CleanMark) -> list[str] | None:
+        """Return the changed and unsettled documents, sorted; None if reading every row costs less."""
+        most = max(BATCH, knowledge_base.document_count // 4)
+        organization_id, since = knowledge_base.organization_id, mark.since
+        documents = await self.rows.document_survey.changed_since(organization_id, since, limit=most + 1)
+        indexed = await self.rows.entries.indexed_since(organization_id, knowledge_base.id, since, limit=most + 1)
+        if max(len(documents), len(indexed)) > most:
+            return None
+        return sorted({*documents, *indexed, *mark.unsettled})
+
+    async def _surplus(self, knowledge_base: KnowledgeBase) -> int:
+        """Return the number of entries less the number of members; deleted rows leave no other trace."""
+        members = await self.rows.document_survey.count_members(knowledge_base.organization_id, knowledge_base.tag_ids)
+        entries, _ = await self.rows.entries.statistics(knowledge_base.id)
+        return entries - members
+
+    async def _next(
+        self, knowledge_base: KnowledgeBase, depth: Depth, *, after: str
+    ) -> tuple[list[MemberRow], list[EntryRow], str | None]:
+        """Return the members and entries of the next range of documents, and its end; None if there are no more."""
+        organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
+        members = await self.rows.document_survey.members_after(
+            organization_id, knowledge_base.tag_ids, after=after, limit=BATCH, is_full=depth is Depth.FULL
+        )
+        entries = await self.rows.entries.hashes_after(organization_id, kb_id, after=after, limit=BATCH)
+        ends = [rows[-1].document_id for rows in (members, entries) if len(rows) == BATCH]
+        if not ends:
+            return members, entries, None
+        until = min(ends)
+        return (
+            [row for row in members if row.document_id <= until],
+            [row for row in entries if row.document_id <= until],
+            until,
+        )
+
+    async def _examine(
+        self, knowledge_base: KnowledgeBase, document_ids: Collection[str], depth: Depth, comparison: Comparison
+    ) -> list[Drift]:
+        """Return the drift of these documents; note all that differ."""
+        if not document_ids:
+            return []
+        organization_id = knowledge_base.organization_id
+        members = await self.rows.document_survey.members_among(organization_id, knowledge_base.tag_ids, document_ids)
+        entries = await self.rows.entries.of_documents(organization_id, knowledge_base.id, document_ids)
+        documents = await self._documents_of(organization_id, entries, depth)
+        skipped = await self._skipped_flaws(organization_id)
+        candidates = judge_entries(knowledge_base, members, entries, documents, skipped)
+        comparison.note(candidates)
+        return await self._confirmed(knowledge_base, candidates, depth) if candidates else []
 
     async def _documents_of(
         self, organization_id: str, document_ids: Collection[str], depth: Depth
