@@ -75,6 +75,19 @@ class StoredFile:
     uploaded_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """A file of at most `CHUNK_BYTES`, to be stored with its document."""
+
+    file_id: str
+    filename: str
+    stored: StoredBytes
+    organization_id: str
+    document_id: str
+    content_type: str
+    content: bytes
+
+
 class FileStore:
     """The bytes of uploaded files of all organizations."""
 
@@ -118,6 +131,24 @@ class FileStore:
         if chunks:
             await self._chunks.insert_many(chunks, session=session)
 
+    async def insert_files(self, session: Session, files: Sequence[NewFile]) -> None:
+        """Write small files under fresh ids within the caller's transaction, in two commands."""
+        chunks: list[Row] = [
+            {"_id": ObjectId(), "files_id": object_id(file.file_id, what="file"), "n": 0, "data": file.content}
+            for file in files
+            if file.content
+        ]
+        if chunks:
+            await self._chunks.insert_many(chunks, session=session)
+        rows: list[Row] = [
+            {
+                "_id": object_id(file.file_id, what="file"),
+                **_files_row(file.filename, file.stored, file.organization_id, file.document_id, file.content_type),
+            }
+            for file in files
+        ]
+        await self._files.insert_many(rows, session=session)
+
     async def insert_files_row(
         self,
         session: Session,
@@ -130,18 +161,7 @@ class FileStore:
         content_type: str,
     ) -> None:
         """Insert the row that makes written chunks a file, within the caller's transaction; idempotent."""
-        row: Row = {
-            "length": stored.byte_size,
-            "chunkSize": CHUNK_BYTES,
-            "uploadDate": clock.now(),
-            "filename": filename,
-            "metadata": {
-                "organization_id": organization_id,
-                "document_id": document_id,
-                "content_type": content_type,
-                "sha256": stored.sha256,
-            },
-        }
+        row = _files_row(filename, stored, organization_id, document_id, content_type)
         # An insert that collides would end the transaction.
         key = {"_id": object_id(file_id, what="file")}
         await self._files.update_one(key, {"$setOnInsert": row}, upsert=True, session=session)
@@ -287,6 +307,22 @@ class FileStore:
 def describe(content: bytes) -> StoredBytes:
     """Return what `FileStore.write` would return for these bytes."""
     return StoredBytes(hashlib.sha256(content).hexdigest(), len(content))
+
+
+def _files_row(filename: str, stored: StoredBytes, organization_id: str, document_id: str, content_type: str) -> Row:
+    """Return the row that makes chunks a file, without its id."""
+    return {
+        "length": stored.byte_size,
+        "chunkSize": CHUNK_BYTES,
+        "uploadDate": clock.now(),
+        "filename": filename,
+        "metadata": {
+            "organization_id": organization_id,
+            "document_id": document_id,
+            "content_type": content_type,
+            "sha256": stored.sha256,
+        },
+    }
 
 
 class _Writing:

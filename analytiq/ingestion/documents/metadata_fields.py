@@ -122,6 +122,16 @@ class MetadataFields:
         declared = await self.of(organization_id)
         return fitted_metadata(metadata, declared.types), declared
 
+    async def settle_all(self, documents: Sequence[Document], declared: DeclaredFields) -> dict[str, Document]:
+        """Apply `settle` to documents of one organization, with one read; return those with metadata, by id."""
+        with_metadata = {document.id: document for document in documents if document.metadata}
+        if not with_metadata:
+            return {}
+        now = await self.of(next(iter(with_metadata.values())).organization_id)
+        if now.revision == declared.revision:
+            return with_metadata
+        return {key: await self.settle(document, declared) for key, document in with_metadata.items()}
+
     async def settle(self, document: Document, declared: DeclaredFields) -> Document:
         """Apply a declaration that has changed since the document was written; return the document as it is then."""
         now = await self.of(document.organization_id)

@@ -24,6 +24,23 @@ STORAGE_CODE = "storage_quota_exceeded"
 """The error code for a file that exceeds the quota."""
 
 
+class StorageEstimate:
+    """The organization's storage account, read once for all files of a call."""
+
+    def __init__(self, accounts: StorageAccountRepository, organization_id: str) -> None:
+        self._accounts = accounts
+        self._organization_id = organization_id
+        self._account: StorageAccount | None = None
+        self._is_read = False
+
+    async def account(self) -> StorageAccount | None:
+        """Return the account as it was at the first call; None without a quota."""
+        if not self._is_read:
+            self._account = await self._accounts.get(self._organization_id)
+            self._is_read = True
+        return self._account
+
+
 class Storage:
     """Quotas of organizations, for uploads and deletions."""
 
@@ -40,6 +57,10 @@ class Storage:
             return account
         return StorageAccount(organization_id=organization_id, used=await self._accounts.counted(organization_id))
 
+    def estimate(self, organization_id: str) -> StorageEstimate:
+        """Return an estimate that the files of a call share; only the check of `take` is exact."""
+        return StorageEstimate(self._accounts, organization_id)
+
     async def guarded(
         self,
         organization_id: str,
@@ -47,6 +68,7 @@ class Storage:
         source: AsyncIterator[bytes],
         *,
         external_identity: ExternalIdentity | None = None,
+        estimate: StorageEstimate | None = None,
     ) -> AsyncIterator[bytes]:
         """Pass the bytes through while the organization has room for them.
 
@@ -55,7 +77,7 @@ class Storage:
         Raises:
             QuotaExceededError: there is no room, by the current estimate.
         """
-        account = await self._accounts.get(organization_id)
+        account = await (estimate or self.estimate(organization_id)).account()
         if account is None:
             self._bounded.discard(organization_id)
             async for block in source:

@@ -69,17 +69,12 @@ class Placing:
         if placement.external_identity is not None:
             organization_id = placement.upload.organization_id
             document = await self._documents.with_external_identity(organization_id, placement.external_identity)
-            return document if document and _is_current(placement, document, placement.external_identity) else None
-        if policy is DuplicatePolicy.CREATE:
+        elif policy is DuplicatePolicy.CREATE:
             return None
-        identity = identity_of(placement.document_name, placement.stored.sha256)
-        document = await self._documents.with_identity(placement.upload.organization_id, identity)
-        if document is None:
-            return None
-        if placement.merges:
-            is_to_be_read_again = policy is DuplicatePolicy.REPLACE and document.state is DocumentState.FAILED
-            return None if is_to_be_read_again or _merged(placement, document) else document
-        return None if policy is DuplicatePolicy.REPLACE and _replacing_matters(placement, document) else document
+        else:
+            identity = identity_of(placement.document_name, placement.stored.sha256)
+            document = await self._documents.with_identity(placement.upload.organization_id, identity)
+        return document if document and superfluous_for(placement, policy, document) else None
 
     async def choose(self, placement: Placement, policy: DuplicatePolicy) -> Place:
         """Return the transaction to run.
@@ -125,7 +120,7 @@ class Placing:
         return named[0] if named else None
 
     async def _create(self, session: Session, placement: Placement, *, is_copy: bool) -> tuple[Document, UploadOutcome]:
-        document = _new_document(placement)
+        document = new_document(placement)
         existing = await self._documents.insert_unless_known(session, document)
         if existing is not None and not is_copy:
             return await self._merge(session, placement, existing), UploadOutcome.RETURNED
@@ -137,7 +132,7 @@ class Placing:
         await self._storage.take(session, document.organization_id, added)
         await self._attach(session, placement, document.id)
         await self._jobs.enqueue(
-            [_extract_request(placement, document)],
+            [extraction_of(placement, document)],
             request_id=placement.request_id,
             session=session,
         )
@@ -213,7 +208,7 @@ class Placing:
         await self._storage.take(session, document.organization_id, difference)
         await self._attach(session, placement, document.id)
         requests = [
-            _extract_request(placement, document),
+            extraction_of(placement, document),
             clean_request(document.organization_id, document.id),
         ]
         if placement.tag_ids is not None or changes.keys() & {"document_name", "metadata"}:
@@ -236,6 +231,22 @@ class Placing:
         )
         if placement.content is None and not await self._uploads.finish(session, placement.upload):
             raise TransientError("The upload took too long and was abandoned. Send the file again.")
+
+
+def superfluous_for(placement: Placement, policy: DuplicatePolicy, existing: Document) -> bool:
+    """Return True if the upload changes nothing, given the document of its item, or with its bytes and its name.
+
+    Raises:
+        InvalidInputError: merged, the document's metadata would exceed the limit.
+    """
+    if placement.external_identity is not None:
+        return _is_current(placement, existing, placement.external_identity)
+    if policy is DuplicatePolicy.CREATE:
+        return False
+    if placement.merges:
+        is_to_be_read_again = policy is DuplicatePolicy.REPLACE and existing.state is DocumentState.FAILED
+        return not is_to_be_read_again and not _merged(placement, existing)
+    return policy is not DuplicatePolicy.REPLACE or not _replacing_matters(placement, existing)
 
 
 def _replacing_matters(placement: Placement, document: Document) -> bool:
@@ -314,7 +325,8 @@ def _is_same(placement: Placement, document: Document) -> bool:
     return document.sha256 == placement.stored.sha256 and document.state is not DocumentState.FAILED
 
 
-def _extract_request(placement: Placement, document: Document) -> JobRequest:
+def extraction_of(placement: Placement, document: Document) -> JobRequest:
+    """Return the job that extracts the uploaded file."""
     priority = _priority(placement)
     return extract_request(document.organization_id, document.id, byte_size=document.byte_size, priority=priority)
 
@@ -324,7 +336,8 @@ def _priority(placement: Placement) -> int:
     return Priority.BULK if placement.is_bulk or placement.part_of is not None else Priority.INTERACTIVE
 
 
-def _identity_of(placement: Placement) -> str:
+def identity_of_placement(placement: Placement) -> str:
+    """Return the identity of the document that the file makes."""
     if placement.part_of is not None:
         return identity_of_part(placement.part_of.parent_id, placement.part_of.path)
     if placement.external_identity is not None:
@@ -332,14 +345,15 @@ def _identity_of(placement: Placement) -> str:
     return identity_of(placement.document_name, placement.stored.sha256)
 
 
-def _new_document(placement: Placement) -> Document:
+def new_document(placement: Placement) -> Document:
+    """Return the document that the file makes if it is new."""
     now, item = clock.now(), placement.external_identity
     return Document(
         id=new_id(),
         organization_id=placement.upload.organization_id,
         document_name=placement.document_name,
         origin=placement.origin,
-        identity=_identity_of(placement),
+        identity=identity_of_placement(placement),
         external_identity=item,
         part_of=placement.part_of,
         source_url=placement.source_url,

@@ -1,4 +1,7 @@
-"""Receives files: `stage` writes the bytes, `commit` creates the document, `discard` deletes the bytes."""
+"""Receives files: `stage` writes the bytes, `commit` creates the document, `discard` deletes the bytes.
+
+`commit_all` does it for many files.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -9,21 +12,18 @@ import structlog
 from pydantic import JsonValue
 
 from analytiq import clock
-from analytiq.errors import InvalidInputError, TransientError
-from analytiq.ingestion.documents.metadata import validated_metadata
-from analytiq.ingestion.documents.metadata_fields import MetadataFields
-from analytiq.ingestion.documents.naming import (
-    validated_external_identity,
-    validated_origin,
-    validated_path,
-    validated_source_url,
-)
-from analytiq.ingestion.documents.storage import Storage
+from analytiq.errors import AnalytiqError, TransientError
+from analytiq.ingestion.documents.metadata_fields import DeclaredFields, MetadataFields
+from analytiq.ingestion.documents.naming import validated_path
+from analytiq.ingestion.documents.storage import Storage, StorageEstimate
+from analytiq.ingestion.upload.batch import BatchPlacing, WantedPlacement
+from analytiq.ingestion.upload.group_commit import GroupCommit
 from analytiq.ingestion.upload.placement import Placement, Placing
+from analytiq.ingestion.upload.request import StagedFile, UploadRequest
 from analytiq.models.document import Document, ExternalIdentity
 from analytiq.models.upload import DuplicatePolicy, Upload, UploadOutcome
 from analytiq.storage.all_repositories import Repositories
-from analytiq.storage.files import StoredBytes, describe
+from analytiq.storage.files import describe
 from analytiq.storage.ids import new_id
 from analytiq.storage.transactions import run_in_transaction
 from analytiq.telemetry import traces
@@ -39,18 +39,6 @@ commands for a new file, 7 of the 8 for a known one. A request of 1,000 such fil
 """
 LEASE_SECONDS = 600.0
 RENEW_SECONDS = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class StagedFile:
-    """Bytes that belong to no document yet."""
-
-    upload: Upload
-    stored: StoredBytes
-    content: bytes | None
-    """The bytes of a small file, to be written with its document; None if they are written already."""
-    document_name: str
-    content_type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +59,7 @@ class Uploads:
         self._uploads = rows.uploads
         self._files = rows.files
         self._placing = Placing(rows, storage)
+        self._groups = GroupCommit(BatchPlacing(rows, storage).place)
         self._storage = storage
         self._metadata_fields = metadata_fields
         self._max_bytes = max_bytes
@@ -84,10 +73,12 @@ class Uploads:
         source: AsyncIterator[bytes],
         field: str = "files",
         external_identity: ExternalIdentity | None = None,
+        estimate: StorageEstimate | None = None,
     ) -> StagedFile:
         """Write a file's bytes, in constant memory, under a lease; `field` names the file in errors.
 
         `external_identity` tells the storage quota which document the file may replace, where it is known by now.
+        The files of a call share an `estimate` (`Storage.estimate`).
 
         Raises:
             InvalidInputError: the name is invalid.
@@ -95,7 +86,9 @@ class Uploads:
             QuotaExceededError: the organization has no room for it; nothing of it is kept.
         """
         name = validated_path(document_name, field=field)
-        source = self._storage.guarded(organization_id, name, source, external_identity=external_identity)
+        source = self._storage.guarded(
+            organization_id, name, source, external_identity=external_identity, estimate=estimate
+        )
         now = clock.now()
         upload = Upload(
             id=new_id(),
@@ -135,70 +128,100 @@ class Uploads:
         is_bulk: bool = False,
         request_id: str | None = None,
     ) -> UploadResult:
-        """Create a document of the staged bytes, by the policy for duplicates; `tag_ids` are known to exist.
-
-        None for tags or metadata means none for a new document, and unchanged for a replaced one. A file with an
-        external identity makes the document of that item, or becomes its next version; the policy does not apply.
-
-        Args:
-            staged: the result of `stage`.
-            tag_ids: the document's tags.
-            metadata: the document's metadata.
-            policy: for bytes or a name that already exist in the organization.
-            merges: add tags and metadata to those of an existing document, instead of keeping or replacing them.
-            path: the document's name with its folders; the staged name if left out.
-            origin: see `Document.origin`.
-            external_identity: see `Document.external_identity`.
-            password: opens an encrypted file; encrypted for storage (`DocumentPasswords.sealed`).
-            source_url: see `Document.source_url`; None keeps that of an existing document.
-            is_bulk: True for one of many files: its jobs wait behind those of single uploads.
-            request_id: the call's id, for the log.
+        """Create a document of the staged bytes, by the policy for duplicates; see `UploadRequest`.
 
         Raises:
-            InvalidInputError: the path, the origin, the address or the external identity is invalid, `policy` asks
-                for a copy of an item, the metadata is not storable, or a declared field has a value of another type.
+            InvalidInputError: the request is invalid (`UploadRequest.placement`).
             ConflictError: the document to replace is ambiguous.
             QuotaExceededError: the organization has no room for it.
         """
-        if external_identity is not None:
-            validated_external_identity(external_identity)
-            if policy is DuplicatePolicy.CREATE:
-                raise InvalidInputError.of_field(
-                    "on_duplicate", "An external identity names one document. Use `return` or `replace`."
-                )
-        kept, declared = None if metadata is None else validated_metadata(metadata), None
-        if kept:
-            kept, declared = await self._metadata_fields.fitted(staged.upload.organization_id, kept)
-        placement = Placement(
-            upload=staged.upload,
-            stored=staged.stored,
-            content=staged.content,
-            document_name=staged.document_name if path is None else validated_path(path),
-            origin=None if origin is None else validated_origin(origin),
-            external_identity=external_identity,
-            source_url=None if source_url is None else validated_source_url(source_url),
+        request = UploadRequest(
+            staged=staged,
+            tag_ids=tag_ids,
+            metadata=metadata,
+            policy=policy,
             merges=merges,
-            content_type=staged.content_type,
-            tag_ids=None if tag_ids is None else tuple(tag_ids),
-            metadata=kept,
+            path=path,
+            origin=origin,
+            external_identity=external_identity,
             password=password,
+            source_url=source_url,
             is_bulk=is_bulk,
             request_id=request_id,
         )
-        existing = await self._placing.already_there(placement, policy)
-        if existing is not None:
-            document, outcome = existing, UploadOutcome.RETURNED
-        else:
-            place = await self._placing.choose(placement, policy)
-            async with self._storage.in_turn(placement.upload.organization_id):
-                document, outcome = await run_in_transaction(self._connection, place)
-            await checkpoint("upload.committed")
-            if declared is not None:
+        (result,) = await self.commit_all([request])
+        if isinstance(result, AnalytiqError):
+            raise result
+        return result
+
+    async def commit_all(self, requests: Sequence[UploadRequest]) -> list[UploadResult | AnalytiqError]:
+        """Create documents of staged files of one organization: small ones in batches, shared with other calls.
+
+        Return for each file its document, or its own error, as `commit` would; the caller discards refused files.
+        """
+        if not requests:
+            return []
+        organization_id = requests[0].staged.upload.organization_id
+        declared = None
+        if any(request.metadata for request in requests):
+            declared = await self._metadata_fields.of(organization_id)
+        results: dict[int, UploadResult | AnalytiqError] = {}
+        wanted: dict[int, WantedPlacement] = {}
+        for index, request in enumerate(requests):
+            try:
+                wanted[index] = WantedPlacement(request.placement(declared), request.policy)
+            except AnalytiqError as error:
+                results[index] = error
+        results |= await self._commit_in_groups(organization_id, wanted, declared)
+        for index, item in wanted.items():
+            if index not in results:
+                results[index] = await self._commit_alone(requests[index].staged, item, declared)
+        return [results[index] for index in range(len(requests))]
+
+    async def _commit_in_groups(
+        self, organization_id: str, wanted: Mapping[int, WantedPlacement], declared: DeclaredFields | None
+    ) -> dict[int, UploadResult | AnalytiqError]:
+        """Commit what can be committed together."""
+        small = {index: item for index, item in wanted.items() if item.placement.content is not None}
+        if not small:
+            return {}
+        placed = dict(zip(small, await self._groups.place(organization_id, list(small.values())), strict=True))
+        results: dict[int, UploadResult | AnalytiqError] = {
+            index: result for index, result in placed.items() if isinstance(result, AnalytiqError)
+        }
+        done = {index: result for index, result in placed.items() if isinstance(result, tuple)}
+        settled: Mapping[str, Document] = {}
+        if declared is not None:
+            created = [document for document, outcome in done.values() if outcome is not UploadOutcome.RETURNED]
+            settled = await self._metadata_fields.settle_all(created, declared)
+        for index, (document, outcome) in done.items():
+            results[index] = UploadResult(settled.get(document.id, document), outcome)
+        return results
+
+    async def _commit_alone(
+        self, staged: StagedFile, wanted: WantedPlacement, declared: DeclaredFields | None
+    ) -> UploadResult | AnalytiqError:
+        """Commit a large file, or a file that changes a document."""
+        try:
+            document, outcome = await self._place(wanted.placement, wanted.policy)
+            if outcome is not UploadOutcome.RETURNED and declared is not None:
                 document = await self._metadata_fields.settle(document, declared)
-        if outcome is UploadOutcome.RETURNED:
-            await self.discard(staged)
+            if outcome is UploadOutcome.RETURNED:
+                await self.discard(staged)
+        except AnalytiqError as error:
+            return error
         log.info("upload.done", document_id=document.id, outcome=outcome.value, bytes=staged.stored.byte_size)
         return UploadResult(document, outcome)
+
+    async def _place(self, placement: Placement, policy: DuplicatePolicy) -> tuple[Document, UploadOutcome]:
+        existing = await self._placing.already_there(placement, policy)
+        if existing is not None:
+            return existing, UploadOutcome.RETURNED
+        place = await self._placing.choose(placement, policy)
+        async with self._storage.in_turn(placement.upload.organization_id):
+            placed = await run_in_transaction(self._connection, place)
+        await checkpoint("upload.committed")
+        return placed
 
     async def discard(self, staged: StagedFile) -> None:
         """Delete staged bytes without a document."""

@@ -101,6 +101,10 @@ class DocumentRepository:
         existing: Row | None = await self._collection.find_one(key, session=session)
         return decode(Document, existing) if existing else None
 
+    async def insert_all(self, session: Session, documents: Sequence[Document]) -> None:
+        """Store new documents; a taken identity ends the transaction, which then runs once more."""
+        await self._collection.insert_many([encode(document) for document in documents], session=session)
+
     async def get(self, organization_id: str, document_id: str, *, session: Session | None = None) -> Document | None:
         """Return the organization's document with this id."""
         ids = object_ids([document_id])
@@ -121,6 +125,39 @@ class DocumentRepository:
         """Return the organization's document with these bytes under this name, read at majority."""
         row: Row | None = await self._majority.find_one({"organization_id": organization_id, "identity": identity})
         return decode(Document, row) if row else None
+
+    async def with_identities(
+        self, organization_id: str, identities: Sequence[str], *, session: Session | None = None
+    ) -> list[Document]:
+        """Return the organization's documents with these identities; as a majority holds them, or the session."""
+        query: Row = {"organization_id": organization_id, "identity": {"$in": list(identities)}}
+        collection = self._majority if session is None else self._collection
+        return [decode(Document, row) async for row in collection.find(query, session=session)]
+
+    async def with_external_identities(self, organization_id: str, items: Sequence[ExternalIdentity]) -> list[Document]:
+        """Return the organization's documents of these items, in any version, as a majority holds them."""
+        ids_by_source: dict[str, list[str]] = {}
+        for item in items:
+            ids_by_source.setdefault(item.source, []).append(item.external_id)
+        found: list[Document] = []
+        for source, external_ids in ids_by_source.items():
+            query: Row = {
+                "organization_id": organization_id,
+                "external_identity.source": source,
+                "external_identity.external_id": {"$in": external_ids},
+            }
+            found += [decode(Document, row) async for row in self._majority.find(query)]
+        return found
+
+    async def names_in_use(self, organization_id: str, names: Sequence[str]) -> set[str]:
+        """Return the names among these that `named` finds documents by."""
+        query: Row = {
+            "organization_id": organization_id,
+            "document_name": {"$in": list(names)},
+            "external_identity": None,
+            "part_of": None,
+        }
+        return {str(row["document_name"]) async for row in self._collection.find(query, {"document_name": 1})}
 
     async def with_external_identity(
         self, organization_id: str, item: ExternalIdentity, *, session: Session | None = None
