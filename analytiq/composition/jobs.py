@@ -92,6 +92,9 @@ class JobServices:
             on_dead=self.declared.on_dead,
             find_stopped=Stops(self._rows.jobs, self._rows.documents).among,
             history=self.new_history(),
+            batch_handlers={
+                kind: handler for kind, handler in self.declared.batch_handlers.items() if kind not in left_out
+            },
         )
         settings = self._settings
         return QueueRunner(self._rows.jobs, work, settings=settings.queue, concurrency=settings.worker.concurrency)

@@ -113,6 +113,8 @@ class JobRequest(Stored):
     delay_seconds: float = 0.0
     is_heavy: bool = False
     """True for a job many times as long as others of its kind, so that those need not queue behind it."""
+    request_id: str | None = None
+    """The API request that caused it, where several are enqueued together."""
 
     @property
     def kind(self) -> JobKind:
@@ -169,6 +171,8 @@ class Job(Stored):
     trace_parent: str | None = None
     """The span that requested it last, if tracing is on (W3C `traceparent`)."""
     is_cancel_wanted: bool = False
+    is_alone: bool = False
+    """True once a batch has left it to be run by itself."""
     waiting_since: datetime | None = None
     """The time since which attempts have been deferred uncounted: by a provider, a limit or a quota."""
     created_at: datetime

@@ -44,6 +44,8 @@ class QueueSettings(Section):
     max_attempts: int = Field(default=12, ge=1)
     """12 attempts take about 15 minutes: provider outages last longer than network outages."""
     max_worker_deaths: int = Field(default=4, ge=1)
+    batch_size: int = Field(default=32, ge=1, le=64)
+    """Most small jobs of one kind and knowledge base that a worker does together; 1: each by itself."""
     extractions_per_organization: int | None = Field(default=None, ge=1)
     """Most documents of one organization that a worker reads at once; None: all slots, its share while others wait."""
 

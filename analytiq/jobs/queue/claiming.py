@@ -2,13 +2,15 @@
 
 import asyncio
 import contextlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 import structlog
 
+from analytiq.jobs.queue.job_work import JobWork
 from analytiq.jobs.queue.lanes import ANYTHING, LaneBook, Wanted
-from analytiq.models.job import Job, JobKind
+from analytiq.jobs.queue.turn_sizes import TurnSizes
+from analytiq.models.job import Job
 from analytiq.settings import QueueSettings
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.job_lanes import LaneNews
@@ -29,48 +31,72 @@ WHOLE_LOOK_SECONDS = 60.0
 class Claims:
     """Hands out jobs, fairly by organization and partition; see `analytiq.jobs.queue.lanes`."""
 
-    def __init__(
-        self, jobs: JobRepository, kinds: Collection[JobKind], *, worker: str, settings: QueueSettings
-    ) -> None:
+    def __init__(self, jobs: JobRepository, work: JobWork, *, worker: str, settings: QueueSettings) -> None:
         self._jobs = jobs
-        self._kinds = kinds
+        self._kinds = list(work.handlers)
         self._worker = worker
         self._lease_seconds = settings.lease_seconds
         self._poll_seconds = settings.poll_seconds
         self._book = LaneBook(settings.extractions_per_organization)
+        self._sizes = TurnSizes(work.batch_handlers, settings.batch_size)
         self._news = asyncio.Event()
 
-    async def claim(self, wanted: Wanted = ANYTHING) -> Job | None:
-        """Claim a job for a slot; return None if no suitable partition has one. `ended` must follow each job."""
+    async def claim(self, wanted: Wanted = ANYTHING) -> list[Job]:
+        """Claim jobs of one partition for a slot; none if no suitable partition has any. `ended` must follow a claim.
+
+        Several are of a kind that is handled in batches.
+        """
         loop = asyncio.get_running_loop()
         while (lane := self._book.next(loop.time(), wanted)) is not None:
             version = lane.version
             # Before the call: other slots use the book meanwhile.
             self._book.begin(lane.organization_id, lane.lane_id)
-            job: Job | None = None
+            jobs: list[Job] = []
             try:
-                job = await self._jobs.claim(
-                    self._kinds,
-                    worker=self._worker,
-                    lease_token=new_id(),
-                    lease_seconds=self._lease_seconds,
-                    lane=lane.lane_id,
-                )
+                jobs = await self._claim_of(lane.lane_id)
             finally:
-                if job is None:
+                if not jobs:
                     self._book.end(lane.organization_id, lane_id=lane.lane_id)
-            if job is not None:
-                self._book.served(lane, job.priority)
-                return job
+            if jobs:
+                self._book.served(lane, jobs[0].priority)
+                return jobs
             if await self._jobs.has_due(self._kinds, lane.lane_id):
                 self._book.block(lane, loop.time() + HELD_SECONDS)
             else:
                 self._book.empty(lane, version)
-        return None
+        return []
 
-    def ended(self, job: Job, seconds: float) -> None:
-        """Free the slot of an ended job and note its duration."""
-        self._book.end(job.organization_id, seconds, job.lane)
+    async def claim_any(self) -> list[Job]:
+        """Claim the most urgent due jobs, whosever turn it is."""
+        lane = await self._jobs.due_lane(self._kinds)
+        return [] if lane is None else await self._claim_of(lane)
+
+    async def _claim_of(self, lane: str) -> list[Job]:
+        """Claim up to a turn's jobs of a partition."""
+        limit = self._sizes.of(lane)
+        lease_token, seconds = new_id(), self._lease_seconds
+        if limit > 1:
+            return await self._jobs.claim_many(
+                self._kinds, worker=self._worker, lease_token=lease_token, lease_seconds=seconds, lane=lane, limit=limit
+            )
+        job = await self._jobs.claim(
+            self._kinds, worker=self._worker, lease_token=lease_token, lease_seconds=seconds, lane=lane
+        )
+        return [] if job is None else [job]
+
+    def ended(self, jobs: Sequence[Job], seconds: float) -> None:
+        """Free the slot of ended jobs of one claim and note their duration."""
+        self._book.end(jobs[0].organization_id, seconds, jobs[0].lane)
+        self.note_pace(jobs, seconds)
+        self._news.set()
+
+    def note_pace(self, jobs: Sequence[Job], seconds: float) -> None:
+        """Note how long the jobs of a claim took."""
+        self._sizes.note(jobs[0].lane, len(jobs), seconds)
+
+    def note_returned(self, job: Job) -> None:
+        """Note that jobs of this one's partition are available again: no event tells of them."""
+        self._book.note(job.lane, job.organization_id, job.priority)
         self._news.set()
 
     def wake(self) -> None:

@@ -1,12 +1,14 @@
 """Declarations of the work of jobs and of what follows it, each at the method that does it.
 
 `job` declares the handler of a kind of job by the type of its payload, `follows` a further part of the job,
+`job_batch` and `follows_batch` the same for several jobs of one partition together,
 `after_attempt` what each attempt leaves to do, and `when_dead` what a dead job leaves to do. A payload is validated
 once, when its job is handed over.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from types import FunctionType
 from typing import Any, TypeVar
@@ -14,6 +16,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from analytiq.errors import PermanentError
+from analytiq.jobs.queue.running_batch import BatchHandler, RunningBatch
 from analytiq.jobs.queue.running_job import Handler, RunningJob
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobPayload
@@ -21,6 +24,8 @@ from analytiq.models.job import Job, JobKind, JobPayload
 ServiceT = TypeVar("ServiceT")
 PayloadT = TypeVar("PayloadT", bound=JobPayload)
 Work = Callable[[ServiceT, RunningJob, PayloadT], Awaitable[None]]
+BatchWork = Callable[[ServiceT, RunningBatch, Sequence[PayloadT]], Awaitable[None]]
+FollowsBatch = Callable[[ServiceT, Sequence[Job], Sequence[PayloadT]], Awaitable[None]]
 AfterAttempt = Callable[[ServiceT, Job, PayloadT], Awaitable[None]]
 WhenDead = Callable[[ServiceT, Job, PayloadT, Failure], Awaitable[None]]
 
@@ -36,6 +41,8 @@ _Method = Callable[..., Awaitable[None]]
 class _Part(Enum):
     WORK = auto()
     FOLLOWING = auto()
+    BATCH = auto()
+    FOLLOWING_BATCH = auto()
     AFTER_ATTEMPT = auto()
     WHEN_DEAD = auto()
 
@@ -58,6 +65,33 @@ def follows(payload: type[PayloadT]) -> Callable[[Work[ServiceT, PayloadT]], Wor
 
     def declare(method: Work[ServiceT, PayloadT]) -> Work[ServiceT, PayloadT]:
         _DECLARED[method] = (_Part.FOLLOWING, (payload,))
+        return method
+
+    return declare
+
+
+def job_batch(
+    payload: type[PayloadT],
+) -> Callable[[BatchWork[ServiceT, PayloadT]], BatchWork[ServiceT, PayloadT]]:
+    """Declare a method that handles several jobs of a partition at once, beside the kind's ordinary handler.
+
+    It takes the running batch and the payloads, in the order of `batch.jobs`; see `RunningBatch`.
+    """
+
+    def declare(method: BatchWork[ServiceT, PayloadT]) -> BatchWork[ServiceT, PayloadT]:
+        _DECLARED[method] = (_Part.BATCH, (payload,))
+        return method
+
+    return declare
+
+
+def follows_batch(
+    payload: type[PayloadT],
+) -> Callable[[FollowsBatch[ServiceT, PayloadT]], FollowsBatch[ServiceT, PayloadT]]:
+    """Declare a method as `follows`, for the jobs that a batch has done; a failure repeats them one by one."""
+
+    def declare(method: FollowsBatch[ServiceT, PayloadT]) -> FollowsBatch[ServiceT, PayloadT]:
+        _DECLARED[method] = (_Part.FOLLOWING_BATCH, (payload,))
         return method
 
     return declare
@@ -92,6 +126,7 @@ class DeclaredJobs:
     handlers: Mapping[JobKind, Handler]
     on_settled: OnSettled
     on_dead: OnDead
+    batch_handlers: Mapping[JobKind, BatchHandler] = field(default_factory=dict[JobKind, BatchHandler])
 
 
 def declared_by(services: Iterable[object]) -> DeclaredJobs:
@@ -108,7 +143,25 @@ def declared_by(services: Iterable[object]) -> DeclaredJobs:
     for payload in parts[_Part.FOLLOWING]:
         if payload.kind not in handlers:
             raise ValueError(f"Jobs of kind {payload.kind.value!r} have followers and no handler. Declare one.")
-    return DeclaredJobs(handlers, _callback(parts[_Part.AFTER_ATTEMPT]), _callback(parts[_Part.WHEN_DEAD]))
+    return DeclaredJobs(
+        handlers,
+        _callback(parts[_Part.AFTER_ATTEMPT]),
+        _callback(parts[_Part.WHEN_DEAD]),
+        _batch_handlers(parts),
+    )
+
+
+def _batch_handlers(parts: Mapping[_Part, Mapping[type[JobPayload], Sequence[_Method]]]) -> dict[JobKind, BatchHandler]:
+    found: dict[JobKind, BatchHandler] = {}
+    for payload, methods in parts[_Part.BATCH].items():
+        following = parts[_Part.FOLLOWING_BATCH].get(payload, [])
+        if len(methods) > 1 or len(following) != len(parts[_Part.FOLLOWING].get(payload, [])):
+            raise ValueError(
+                f"Declare one handler of batches of kind {payload.kind.value!r}, and a follower of batches for each"
+                " follower of its jobs."
+            )
+        found[payload.kind] = _batch_handler(payload, methods[0], following)
+    return found
 
 
 def _declarations(service: object) -> Iterator[tuple[_Part, type[JobPayload], _Method]]:
@@ -131,6 +184,28 @@ def _handler(payload_type: type[JobPayload], steps: Sequence[_Method]) -> Handle
             ) from None
         for step in steps:
             await step(running, payload)
+
+    return handle
+
+
+def _batch_handler(payload_type: type[JobPayload], work: _Method, following: Sequence[_Method]) -> BatchHandler:
+    async def handle(batch: RunningBatch) -> None:
+        payload_of: dict[RunningJob, JobPayload] = {}
+        for running in batch.members:
+            # A malformed job is left to the ordinary handler, which reports it.
+            with suppress(ValidationError):
+                payload_of[running] = payload_type.from_job(running.job)
+        batch.jobs = tuple(payload_of)
+        await work(batch, list(payload_of.values()))
+        done = batch.done
+        if not done:
+            return
+        try:
+            for method in following:
+                await method([running.job for running in done], [payload_of[running] for running in done])
+        except BaseException:
+            batch.forget_done()
+            raise
 
     return handle
 

@@ -3,46 +3,34 @@
 import asyncio
 import math
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import structlog
 
 from analytiq.jobs.queue import retry
+from analytiq.jobs.queue.batch_runner import LONGEST_HEARTBEAT_SECONDS, BatchRunner
 from analytiq.jobs.queue.claiming import Claims
-from analytiq.jobs.queue.handling import OnDead, OnSettled
-from analytiq.jobs.queue.history import History
+from analytiq.jobs.queue.job_work import JobWork
 from analytiq.jobs.queue.lanes import Wanted
 from analytiq.jobs.queue.running_job import Handler, RunningJob
-from analytiq.jobs.queue.stops import FindStopped, cancelled
+from analytiq.jobs.queue.stops import cancelled
 from analytiq.models.document import Failure
-from analytiq.models.job import Job, JobKind
+from analytiq.models.job import Job
 from analytiq.models.job_history import AttemptOutcome
 from analytiq.settings import QueueSettings
 from analytiq.storage.client import translate
-from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.jobs import JobRepository
 from analytiq.storage.session import DatabaseError
 from analytiq.telemetry import traces
 from analytiq.telemetry.checkpoints import checkpoint
 
+__all__ = ["Handler", "JobWork", "QueueRunner", "RunningJob"]
+
 log = structlog.get_logger(__name__)
 
-LONGEST_HEARTBEAT_SECONDS = 5.0
 STOP_LOOK_SECONDS = 0.5
 """Seconds between checks for running jobs that were cancelled, or whose document was deleted."""
 SLOTS_AN_EXPRESS_SLOT = 2
-
-
-@dataclass(frozen=True, slots=True)
-class JobWork:
-    """The work of a runner: the handlers by kind, the callbacks, and the record of attempts."""
-
-    handlers: Mapping[JobKind, Handler]
-    on_settled: OnSettled
-    on_dead: OnDead
-    find_stopped: FindStopped
-    history: History
 
 
 class QueueRunner:
@@ -61,16 +49,17 @@ class QueueRunner:
         self._express_slots: list[asyncio.Task[None]] = []
         """Slots beyond `concurrency`, for organizations that hold no slot while others hold all of them."""
         self._idle_slots = 0
-        self._running: dict[asyncio.Task[None], Job] = {}
+        self._running: set[asyncio.Task[int]] = set()
         self._work_of: dict[RunningJob, asyncio.Task[None]] = {}
         # Organizations see it with their jobs: it reveals nothing about the machine, unlike the row of `workers`.
         self.worker = f"worker-{secrets.token_hex(4)}"
         self._claims = Claims(
             jobs,
-            list(work.handlers),
+            work,
             worker=self.worker,
             settings=settings,
         )
+        self._batches = BatchRunner(jobs, work, claims=self._claims, lease_seconds=settings.lease_seconds)
 
     async def run(self) -> None:
         """Run until `stop`; return when every slot has ended."""
@@ -103,7 +92,7 @@ class QueueRunner:
 
     @property
     def running_jobs(self) -> int:
-        """Count the jobs that this process is running."""
+        """Count the jobs that this process is running; those that share a slot count as one."""
         return len(self._running)
 
     @property
@@ -144,12 +133,12 @@ class QueueRunner:
         """Run due jobs one after another until none is left; return their number. For commands and tests."""
         count = 0
         kinds = list(self._job_work.handlers)
-        lease_seconds = self._settings.lease_seconds
         while True:
-            job = await self._jobs.claim(kinds, worker=self.worker, lease_token=new_id(), lease_seconds=lease_seconds)
-            if job is not None:
-                await self._run_job(job)
-                count += 1
+            jobs = await self._claims.claim_any()
+            if jobs:
+                begun_at = asyncio.get_running_loop().time()
+                count += await self._run_jobs(jobs)
+                self._claims.note_pace(jobs, asyncio.get_running_loop().time() - begun_at)
             elif not await self._jobs.has_due(kinds):
                 await self._history.flush()
                 return count
@@ -177,31 +166,41 @@ class QueueRunner:
                 await self._claims.wait(wanted)
 
     async def _serve(self, wanted: Wanted) -> bool:
-        """Claim a job and run it to its end; return False without one."""
+        """Claim jobs of a partition and run them to their end; return False without any."""
         try:
-            job = await self._claims.claim(wanted)
+            jobs = await self._claims.claim(wanted)
         except DatabaseError:
             log.warning("queue.claim_failed", exc_info=True)
             await asyncio.sleep(self._settings.poll_seconds)
             return True
-        if job is None:
+        if not jobs:
             return False
         loop = asyncio.get_running_loop()
         begun_at = loop.time()
         try:
             if self._is_stopping:
-                # `stop` has already read the running jobs: this one would run without a limit.
-                await self._return(job)
+                # `stop` has already read the running jobs: these would run without a limit.
+                for job in jobs:
+                    await self._return(job)
                 return True
-            task = asyncio.create_task(self._run_job(job))
-            self._running[task] = job
+            task = asyncio.create_task(self._run_jobs(jobs))
+            self._running.add(task)
             try:
                 await asyncio.wait([task])
             finally:
-                del self._running[task]
+                self._running.discard(task)
         finally:
-            self._claims.ended(job, loop.time() - begun_at)
+            self._claims.ended(jobs, loop.time() - begun_at)
         return True
+
+    async def _run_jobs(self, jobs: Sequence[Job]) -> int:
+        """Run the jobs of a claim; return the number of those that were not returned to the queue."""
+        count, left = 0, list(jobs)
+        if len(jobs) > 1:
+            count, left = await self._batches.run(jobs, self._work_of)
+        for job in left:
+            await self._run_job(job)
+        return count + len(left)
 
     async def _stop_continuously(self) -> None:
         """Stop running jobs whose cancellation was decided in any process."""
@@ -219,6 +218,8 @@ class QueueRunner:
                 if not (is_cancelled or is_pointless) or running.is_finishing or work.done():
                     continue
                 running.is_cancelled, running.is_pointless = is_cancelled, is_pointless
+                if running.is_of_batch and not is_cancelled:
+                    continue  # its companions go on, and soon end
                 log.warning("queue.job_cancelled" if is_cancelled else "queue.job_pointless", job=running.job.id)
                 work.cancel()
 

@@ -29,6 +29,11 @@ class RunningJob:
         self._reports: set[asyncio.Task[None]] = set()
         self.is_finishing = False
         self.is_finished = False
+        self.is_settled = False
+        """True if a batch has written an outcome other than success."""
+        self.is_lost = False
+        """True if the batch that it belongs to found its lease lost."""
+        self.is_of_batch = False
         self.failure: Failure | None = None
         """The failure of the job's subject, if the job itself is complete."""
 

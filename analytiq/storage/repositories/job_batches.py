@@ -5,12 +5,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pymongo.errors import OperationFailure, PyMongoError
-from pymongo.write_concern import WriteConcern
 
 from analytiq.errors import LeaseLostError
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobState
-from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.job_expressions import (
     DUE,
     MAX_TIME_EXPIRED,
@@ -22,24 +20,26 @@ from analytiq.storage.repositories.job_expressions import (
     in_seconds,
     retried,
 )
-from analytiq.storage.repositories.job_leases import CLAIM_MILLISECONDS, Held
+from analytiq.storage.repositories.job_leases import CANDIDATES, CLAIM_MILLISECONDS, Held, JobLeases
 from analytiq.storage.repositories.rows import Row, decode
 from analytiq.storage.session import Session
 
 BATCH_CLAIM_ROUNDS = 2
 """Rounds of a claim of which an open transaction holds a job: the second leaves that job out."""
 
-_UNTRIED: Row = {"attempt": 0, "deaths": {"$in": [0, None]}, "is_cancel_wanted": {"$ne": True}}
+_UNTRIED: Row = {
+    "attempt": 0,
+    "deaths": {"$in": [0, None]},
+    "is_cancel_wanted": {"$ne": True},
+    "is_alone": {"$ne": True},
+}
 """Jobs that have neither failed nor cost a worker: the others run alone, so that none harms its companions."""
+_DECIDING = {"priority": 1, "attempt": 1, "deaths": 1, "is_cancel_wanted": 1, "is_alone": 1}
 _SKIPPED = (MAX_TIME_EXPIRED, WRITE_CONFLICT)
 
 
-class JobBatches:
+class JobBatches(JobLeases):
     """Claims jobs together and records their outcomes. The jobs of a batch are of one claim and share its token."""
-
-    def __init__(self, connection: MongoConnection) -> None:
-        self._collection = connection.database["jobs"]
-        self._by_primary = self._collection.with_options(write_concern=WriteConcern(w=1))
 
     async def claim_many(
         self,
@@ -51,16 +51,32 @@ class JobBatches:
         lane: str,
         limit: int,
     ) -> list[Job]:
-        """Claim up to `limit` due jobs of a partition, all of its most urgent priority; in three to five commands.
+        """Claim due jobs of a partition, all of its most urgent priority; in two to five commands.
 
-        Only jobs that were never tried are claimed. An empty list may also mean that other workers were faster.
+        Up to `limit` jobs that were never tried, or one of any kind, if the oldest was tried or is to run alone. An
+        empty list may also mean that other workers were faster: see `has_due`.
         """
-        left = await self._untried(kinds, lane, limit)
+        due = due_of(kinds, lane)
+        # Twice as many as are wanted, so that workers of one partition do not all compete for the same.
+        cursor = self._collection.find(due, _DECIDING).sort([("priority", 1), ("run_at", 1)]).limit(2 * limit)
+        rows: list[Row] = [row async for row in cursor]
+        lease = claimed_by(worker, lease_token, lease_seconds)
+        if rows and _is_untried(rows[0]):
+            names = [str(row["_id"]) for row in rows if _is_untried(row) and row["priority"] == rows[0]["priority"]]
+            if len(names) > 1:
+                random.shuffle(names)
+                return await self._claim_together(sorted(names[:limit]), lease_token, lease)
+        rows.sort(key=lambda row: (row["priority"], random.random()))  # noqa: S311  # spreads rivals out
+        for row in rows[:CANDIDATES]:
+            job = await self._take(row["_id"], worker, lease_token, lease_seconds)
+            if job is not None:
+                return [job]
+        return []
+
+    async def _claim_together(self, left: list[str], lease_token: str, lease: Row) -> list[Job]:
         claimed: list[Job] = []
         for _ in range(BATCH_CLAIM_ROUNDS):
-            if not left:
-                break
-            error = await self._lease(left, claimed_by(worker, lease_token, lease_seconds))
+            error = await self._lease(left, lease)
             # Read after an error as well: the jobs before a locked one carry the token, and would wait for the lease.
             taken = await self._with_token(left, lease_token)
             claimed += taken
@@ -72,17 +88,9 @@ class JobBatches:
                 raise error
             # Rows are changed in the order of their ids, so the locked one comes after the last that was taken.
             left = left[left.index(taken[-1].id) + 2 :] if taken else left[1:]
+            if not left:
+                break
         return claimed
-
-    async def _untried(self, kinds: Collection[JobKind], lane: str, limit: int) -> list[str]:
-        """Return the ids of up to `limit` jobs of the most urgent priority, in order."""
-        due = {**due_of(kinds, lane), **_UNTRIED}
-        # Twice as many as are wanted, so that workers of one partition do not all compete for the same.
-        cursor = self._collection.find(due, {"priority": 1}).sort([("priority", 1), ("run_at", 1)]).limit(2 * limit)
-        rows: list[Row] = [row async for row in cursor]
-        names = [str(row["_id"]) for row in rows if row["priority"] == rows[0]["priority"]]
-        random.shuffle(names)
-        return sorted(names[:limit])
 
     async def _lease(self, job_ids: Sequence[str], lease: Row) -> PyMongoError | None:
         """Put the lease on the jobs that are still due; return the error that stopped it half way."""
@@ -150,9 +158,19 @@ class JobBatches:
         """Make the jobs available again later; return the ids of those whose lease was held."""
         return await self._set_held(jobs, retried(failure, delay_seconds=delay_seconds, is_counted=is_counted))
 
-    async def give_back_many(self, jobs: Sequence[Job]) -> set[str]:
-        """Return unfinished jobs at shutdown, attempts uncounted; return the ids of those whose lease was held."""
-        return await self._set_held(jobs, given_back())
+    async def give_back_many(self, jobs: Sequence[Job], *, are_alone: bool = False) -> set[str]:
+        """Return unfinished jobs, attempts uncounted; return the ids of those whose lease was held.
+
+        `are_alone`: each is to run by itself from now on.
+        """
+        return await self._set_held(jobs, given_back() | ({"is_alone": True} if are_alone else {}))
+
+    async def due_lane(self, kinds: Collection[JobKind]) -> str | None:
+        """Return the partition of the most urgent due job; None without one."""
+        row: Row | None = await self._collection.find_one(
+            due_of(kinds, None), {"lane": 1}, sort=[("priority", 1), ("run_at", 1)]
+        )
+        return None if row is None else str(row["lane"])
 
     async def _set_held(self, jobs: Sequence[Job], changes: Row) -> set[str]:
         if not jobs:
@@ -167,3 +185,7 @@ def _held(jobs: Sequence[Job]) -> Row:
     if len(tokens) > 1 or None in tokens:
         raise ValueError(f"Jobs of one claim share its lease token; these have {len(tokens)}. Pass them by claim.")
     return {"_id": {"$in": [job.id for job in jobs]}, "lease_token": tokens.pop()}
+
+
+def _is_untried(row: Row) -> bool:
+    return not (row["attempt"] or row.get("deaths") or row.get("is_cancel_wanted") or row.get("is_alone"))

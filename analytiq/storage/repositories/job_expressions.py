@@ -68,6 +68,7 @@ def finished_again() -> Row:
     return {
         **NO_LEASE,
         "is_cancel_wanted": False,
+        "is_alone": False,
         "state": JobState.AVAILABLE.value,
         "run_at": "$$NOW",
         "attempt": 0,

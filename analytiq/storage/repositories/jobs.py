@@ -17,7 +17,6 @@ from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.job_batches import JobBatches
 from analytiq.storage.repositories.job_expressions import AFRESH, in_seconds
 from analytiq.storage.repositories.job_lanes import JobLanes
-from analytiq.storage.repositories.job_leases import JobLeases
 from analytiq.storage.repositories.job_recovery import JobRecovery
 from analytiq.storage.repositories.rows import Row, decode
 from analytiq.storage.session import Session
@@ -88,11 +87,10 @@ class JobOrigin:
     trace_parent: str | None
 
 
-class JobRepository(JobLeases, JobBatches, JobLanes, JobRecovery):
+class JobRepository(JobBatches, JobLanes, JobRecovery):
     """The rows of the queue."""
 
     def __init__(self, connection: MongoConnection) -> None:
-        JobLeases.__init__(self, connection)
         JobBatches.__init__(self, connection)
         JobLanes.__init__(self, connection)
         JobRecovery.__init__(self, connection)
@@ -366,7 +364,7 @@ def _enqueueing(request: JobRequest, request_id: str | None, trace_parent: str |
         "is_cancel_wanted": {
             "$and": [{"$eq": [state, JobState.RUNNING.value]}, {"$ifNull": ["$is_cancel_wanted", False]}]
         },
-        "request_id": {"$literal": request_id},
+        "request_id": {"$literal": request.request_id or request_id},
         "trace_parent": {"$literal": trace_parent},
         "waiting_since": {"$cond": [starts_afresh, None, {"$ifNull": ["$waiting_since", None]}]},
         "created_at": {"$cond": [starts_afresh, "$$NOW", "$created_at"]},

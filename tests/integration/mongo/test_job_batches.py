@@ -67,11 +67,14 @@ async def test_urgent_jobs_are_not_claimed_together_with_bulk(jobs: JobRepositor
 
 
 async def test_jobs_that_were_tried_cost_a_worker_or_are_cancelled_are_left_to_run_alone(jobs: JobRepository) -> None:
-    await enqueue(jobs, 4)
-    await jobs._collection.update_one({"_id": "sync:kb:000"}, {"$set": {"attempt": 1}})
-    await jobs._collection.update_one({"_id": "sync:kb:001"}, {"$set": {"deaths": 1}})
-    await jobs._collection.update_one({"_id": "sync:kb:002"}, {"$set": {"is_cancel_wanted": True}})
-    assert documents(await claim(jobs)) == {"003"}
+    await enqueue(jobs, 6)
+    marks = {"001": {"attempt": 1}, "002": {"deaths": 1}, "003": {"is_cancel_wanted": True}, "004": {"is_alone": True}}
+    for document_id, mark in marks.items():
+        later = {"$set": {**mark, "run_at": clock.now()}}
+        await jobs._collection.update_one({"_id": f"sync:kb:{document_id}"}, later)
+    assert documents(await claim(jobs)) == {"000", "005"}
+    claims = [await claim(jobs) for _ in range(5)]
+    assert [len(found) for found in claims] == [1, 1, 1, 1, 0]
 
 
 async def test_claim_that_meets_a_locked_job_takes_all_others(migrated: MongoConnection, jobs: JobRepository) -> None:

@@ -40,6 +40,7 @@ FINAL = (
 )
 WORTH_ANOTHER_TRY = (
     errors.ConflictError, errors.StaleVersionError, errors.TransientError, errors.StoreLoadingError, TruthChangedError,
+    errors.TransactionTooLargeError,
 )  # fmt: skip
 NOT_ITS_FAULT = (errors.RateLimitedError, errors.QuotaExceededError, errors.ProviderUnavailableError)
 
