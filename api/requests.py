@@ -25,6 +25,7 @@ MAX_BODY_BYTES = 2 * 1024 * 1024
 """Largest body, except of uploads."""
 MCP_PATH = "/mcp"
 UPLOAD_PATH = re.compile(r"/v0/orgs/[^/]+/documents")
+STREAMED_TYPES = ("multipart/", "application/x-ndjson", "application/zip")
 QUIET_PATHS = ("/health", "/ready", "/metrics")
 SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -135,11 +136,11 @@ def _request_id(scope: Scope) -> str:
 
 
 def _body_limit(scope: Scope) -> int | None:
-    """Return the body's maximum bytes; None for multipart uploads, counted while streaming."""
+    """Return the body's maximum bytes; None for streamed uploads, counted while streaming."""
     is_upload = UPLOAD_PATH.fullmatch(scope["path"]) is not None
     if scope["method"] != "POST" or not (is_upload or scope["path"] == MCP_PATH):
         return MAX_BODY_BYTES
-    if is_upload and Headers(scope=scope).get("content-type", "").lower().startswith("multipart/"):
+    if is_upload and Headers(scope=scope).get("content-type", "").lower().startswith(STREAMED_TYPES):
         return None
     services = cast("Services", scope["app"].state.services)
     return services.settings.api.max_json_bytes

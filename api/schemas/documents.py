@@ -247,6 +247,7 @@ class DocumentUpdate(RequestBody):
 
 MERGE = "Add tags and metadata to those of an existing document, instead of keeping or replacing them"
 EXTERNAL_IDENTITY = "The item of another system: the file becomes its document, or that document's next version"
+BULK = "These files are some of many: single uploads go before them. More than 20 files in a call always are"
 ORIGIN = "The source directory of the files, with its machine: stored with documents without an origin"
 
 
@@ -255,7 +256,8 @@ class DocumentUpload(RequestBody):
 
     name: str | None = Field(None, description="Name without folders; not needed with `path`")
     path: str | None = Field(None, description="Relative path: contracts/2024/acme.pdf")
-    content: str = Field(description="The file's bytes in base64")
+    content: str | None = Field(None, description="The file's bytes in base64")
+    text: str | None = Field(None, description="The file's text, stored as UTF-8, instead of `content`")
     tag_ids: Annotated[list[str] | None, Field(max_length=100)] = None
     metadata: dict[str, JsonValue] | None = None
     content_type: Annotated[str | None, Field(max_length=200)] = None
@@ -269,8 +271,12 @@ class DocumentUpload(RequestBody):
         """Decode the file's bytes.
 
         Raises:
-            InvalidInputError: `content` is not base64.
+            InvalidInputError: `content` is not base64; or neither it nor `text` is given, or both.
         """
+        if (self.content is None) == (self.text is None):
+            raise InvalidInputError.of_field(field, "Give `content` in base64, or `text`.")
+        if self.content is None:
+            return (self.text or "").encode()
         try:
             return base64.b64decode(self.content, validate=True)
         except (binascii.Error, ValueError) as error:
@@ -296,6 +302,7 @@ class DocumentUploads(RequestBody):
     documents: Annotated[list[DocumentUpload], Field(min_length=1, max_length=1000)]
     on_duplicate: DuplicatePolicy = DuplicatePolicy.RETURN
     merge: bool = Field(default=False, description=MERGE)
+    bulk: bool = Field(default=False, description=BULK)
     origin: str | None = Field(None, description=ORIGIN)
 
 
@@ -314,6 +321,12 @@ class UploadedDocument(ResponseBody):
     document_id: str | None
     document: DocumentResponse | None
     error: UploadError | None
+
+
+class UploadedLine(UploadedDocument):
+    """The result for a line of an NDJSON upload."""
+
+    line: int = Field(description="Number of the line, from 1")
 
 
 class UploadAnswer(ResponseBody):

@@ -365,12 +365,16 @@ export interface paths {
         put?: never;
         /**
          * Upload Documents
-         * @description Upload files, as multipart/form-data (streamed) or as JSON with base64.
+         * @description Upload files: multipart/form-data (streamed), JSON with base64, NDJSON or a ZIP.
          *
          *     `on_duplicate` decides about a file with the same name and bytes: `return` (the default) returns the existing
          *     document; `create` creates another. `replace` makes the file the next version of the document with that name and
          *     keeps its id. Folders are part of the name: `paths`, or `path` in JSON. A file with an external identity becomes the
          *     document of that item, or the document's next version, whatever its name; `on_duplicate` does not apply.
+         *
+         *     NDJSON (application/x-ndjson) has a document a line, with `content` in base64 or `text`; each line is answered by a
+         *     line, while others are still being sent. A ZIP (application/zip) makes each of its files a document, named by its
+         *     path; to keep the ZIP as a document, upload it as multipart. A file that is refused harms no other.
          */
         post: operations["upload_documents"];
         delete?: never;
@@ -3883,6 +3887,12 @@ export interface components {
             /** Detail */
             detail: string | null;
         };
+        /**
+         * DuplicatePolicy
+         * @description The treatment of an upload whose bytes the organization already has under the same name.
+         * @enum {string}
+         */
+        DuplicatePolicy: "return" | "create" | "replace";
         /**
          * EarlierAnswerResponse
          * @description An edited or verified answer from before the latest run.
@@ -8258,8 +8268,15 @@ export interface components {
             /**
              * Content
              * @description The file's bytes in base64
+             * @default null
              */
-            content: string;
+            content: string | null;
+            /**
+             * Text
+             * @description The file's text, stored as UTF-8, instead of `content`
+             * @default null
+             */
+            text: string | null;
             /**
              * Tag Ids
              * @default null
@@ -8296,12 +8313,6 @@ export interface components {
             source_url: string | null;
         };
         /**
-         * DuplicatePolicy
-         * @description The treatment of an upload whose bytes the organization already has under the same name.
-         * @enum {string}
-         */
-        DuplicatePolicy: "return" | "create" | "replace";
-        /**
          * DocumentUploads
          * @description A JSON upload.
          * @example {
@@ -8325,6 +8336,12 @@ export interface components {
              * @default false
              */
             merge: boolean;
+            /**
+             * Bulk
+             * @description These files are some of many: single uploads go before them. More than 20 files in a call always are
+             * @default false
+             */
+            bulk: boolean;
             /**
              * Origin
              * @description The source directory of the files, with its machine: stored with documents without an origin
@@ -10087,7 +10104,20 @@ export interface operations {
     };
     upload_documents: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description For NDJSON and ZIP, which have no fields */
+                on_duplicate?: components["schemas"]["DuplicatePolicy"] | null;
+                /** @description For NDJSON and ZIP, which have no fields. Add tags and metadata to those of an existing document, instead of keeping or replacing them */
+                merge?: boolean | null;
+                /** @description For NDJSON and ZIP, which have no fields. These files are some of many: single uploads go before them. More than 20 files in a call always are */
+                bulk?: boolean | null;
+                /** @description For NDJSON and ZIP, which have no fields. The source directory of the files, with its machine: stored with documents without an origin */
+                origin?: string | null;
+                /** @description For NDJSON and ZIP, which have no fields. Comma-separated ids, for lines without tags and for all files */
+                tag_ids?: string | null;
+                /** @description For ZIP. A JSON object, the metadata of all files */
+                metadata?: string | null;
+            };
             header?: never;
             path: {
                 /** @description 24 hex digits */
@@ -10115,6 +10145,11 @@ export interface operations {
                      * @default false
                      */
                     merge?: boolean;
+                    /**
+                     * @description These files are some of many: single uploads go before them. More than 20 files in a call always are
+                     * @default false
+                     */
+                    bulk?: boolean;
                     /** @description The source directory of the files, with its machine: stored with documents without an origin */
                     origin?: string;
                     /**
@@ -10126,15 +10161,19 @@ export interface operations {
                     external_identities?: string[];
                 };
                 "application/json": components["schemas"]["DocumentUploads"];
+                /** @example {"name": "terms.txt", "text": "Payment is due within 30 days."} */
+                "application/x-ndjson": string;
+                "application/zip": string;
             };
         };
         responses: {
-            /** @description All files existed already */
+            /** @description All files existed already; for NDJSON, a line for each line sent */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/x-ndjson": string;
                     "application/json": components["schemas"]["UploadAnswer"];
                 };
             };

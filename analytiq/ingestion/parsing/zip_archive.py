@@ -47,7 +47,7 @@ class ZipArchiveParser(NamingParser):
         with archive:
             members = archive.infolist()
             _check(members, path.stat().st_size)
-            names = _names(members)
+            names = member_names(members)
             files = [(member, name) for member, name in zip(members, names, strict=True) if not _is_folder(member)]
             if files and all(member.flag_bits & _ENCRYPTED for member, _ in files):
                 raise needs_password("archive")
@@ -97,7 +97,7 @@ def _content(archive: ZipFile, member: ZipInfo) -> Iterator[bytes]:
         raise UnreadablePartError(DAMAGED) from error
 
 
-def _names(members: Sequence[ZipInfo]) -> list[str]:
+def member_names(members: Sequence[ZipInfo]) -> list[str]:
     """Return the members' names; those without a mark for UTF-8 are read in one charset, guessed from all of them."""
     unmarked: dict[int, bytes] = {}
     for index, member in enumerate(members):
