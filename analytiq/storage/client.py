@@ -163,8 +163,11 @@ def _client(uri: SecretStr, selection_timeout_seconds: float, latest_answer: Lat
             appname="analytiq",
             tz_aware=True,
             uuidRepresentation="standard",
+            # Given here, these win over options of the address. A secondary would answer with the past.
             w="majority",
+            readPreference="primary",
             retryWrites=True,
+            retryReads=True,
             serverSelectionTimeoutMS=int(selection_timeout_seconds * 1000),
             event_listeners=[latest_answer],
         )

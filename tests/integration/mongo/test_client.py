@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from pydantic import SecretStr
+from pymongo import ReadPreference
 from pymongo.errors import (
     AutoReconnect,
     ExecutionTimeout,
@@ -38,6 +39,18 @@ async def test_connection_says_what_it_is_connected_to(database: MongoConnection
 async def test_writes_are_acknowledged_by_a_majority(database: MongoConnection) -> None:
     assert database.database.write_concern.document == {"w": "majority"}
     assert database.majority.read_concern.level == "majority"
+
+
+async def test_address_weakens_no_promise(mongo_uri: SecretStr) -> None:
+    weak = "&readPreference=secondaryPreferred&w=1&retryWrites=false&retryReads=false"
+    connection = await connect(SecretStr(mongo_uri.get_secret_value() + weak), "unused")
+    try:
+        options = connection.client.options
+        assert connection.database.read_preference == ReadPreference.PRIMARY, "a secondary answers with the past"
+        assert connection.database.write_concern.document == {"w": "majority"}
+        assert (options.retry_writes, options.retry_reads) == (True, True)
+    finally:
+        await connection.close()
 
 
 async def test_standalone_server_is_refused_with_the_commands_that_mend_it(start_mongod: StartMongod) -> None:
