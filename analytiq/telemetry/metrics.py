@@ -35,6 +35,11 @@ queue_depth = Gauge(
     "Documents waiting in the indexing queue",
     multiprocess_mode="mostrecent",
 )
+jobs_due = Gauge(
+    "kb_jobs_due",
+    "Jobs of all kinds that are running or due: the work for workers",
+    multiprocess_mode="mostrecent",
+)
 
 prompt_runs = Counter("kb_prompt_runs_total", "Runs of prompts that ended", ["status"])
 prompt_tokens = Counter("kb_prompt_tokens_total", "Tokens that runs of prompts sent and received", ["direction"])
@@ -66,7 +71,7 @@ def label_of(kb_id: str) -> str:
 
 _ALL = (
     cache_hits, cache_misses, api_calls, chunks_indexed, indexing_errors, search_results, spus_charged, queue_depth,
-    drift_found, repairs, pass_seconds,
+    jobs_due, drift_found, repairs, pass_seconds,
     cache_evictions, cache_rows, cache_bytes,
 )  # fmt: skip
 

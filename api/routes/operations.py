@@ -56,6 +56,7 @@ async def get_metrics(request: Request, services: ServicesOf) -> Response:
     counts = await services.repositories.jobs.counts()
     waiting = counts.get((JobKind.SYNC.value, JobState.AVAILABLE.value), 0)
     metrics.queue_depth.set(waiting)
+    metrics.jobs_due.set(await services.repositories.jobs.count_work())
     directory: str | None = request.app.state.metrics_directory
     content = await asyncio.to_thread(metrics.exposition, directory)
     return Response(content, media_type=metrics.CONTENT_TYPE)

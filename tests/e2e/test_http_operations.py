@@ -26,6 +26,7 @@ SEED_METRICS = {
     "kb_embedding_cache_misses_total": "counter",
     "kb_embedding_api_calls_total": "counter",
     "kb_indexing_queue_depth": "gauge",
+    "kb_jobs_due": "gauge",
     "kb_chunks_indexed_total": "counter",
     "kb_search_results_count": "histogram",
     "kb_spu_charged_total": "counter",

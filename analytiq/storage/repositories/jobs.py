@@ -15,7 +15,7 @@ from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobRequest, JobState
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.job_batches import JobBatches
-from analytiq.storage.repositories.job_expressions import AFRESH, in_seconds
+from analytiq.storage.repositories.job_expressions import AFRESH, DUE, in_seconds
 from analytiq.storage.repositories.job_lanes import JobLanes
 from analytiq.storage.repositories.job_recovery import JobRecovery
 from analytiq.storage.repositories.rows import Row, decode
@@ -311,6 +311,16 @@ class JobRepository(JobBatches, JobLanes, JobRecovery):
             # By itself the planner chooses an index that requires reading the rows.
             cursor = await self._collection.aggregate([{"$match": match}, group], hint=dict(LIST_INDEX))
         return {(str(row["_id"]["kind"]), str(row["_id"]["state"])): int(row["count"]) async for row in cursor}
+
+    async def count_work(self) -> int:
+        """Return the number of jobs that are running or due, by the server's clock: the work for workers now.
+
+        Jobs that wait for their next attempt are left out: more workers would not end them sooner. At most
+        `MOST_COUNTED` of each state are counted.
+        """
+        running = {"state": JobState.RUNNING.value}
+        due = {"state": JobState.AVAILABLE.value, **DUE}
+        return sum([await self._collection.count_documents(wanted, limit=MOST_COUNTED) for wanted in (running, due)])
 
     async def delete_dead_of_document(self, organization_id: str, document_id: str) -> None:
         """Delete the failed jobs of a deleted document: they can no longer be repaired."""

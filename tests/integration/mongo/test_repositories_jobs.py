@@ -68,6 +68,16 @@ async def test_same_work_asked_for_twice_is_one_row_that_counts(jobs: JobReposit
     assert (await row(jobs, "sync:kb:other")).wanted == 1
 
 
+async def test_work_is_what_runs_and_what_is_due(jobs: JobRepository) -> None:
+    await jobs.enqueue([request(), request("other"), request("third"), request("later", delay_seconds=3600)])
+    first = await claim(jobs)
+    assert await jobs.count_work() == 3, "the running job and two due ones"
+    assert await jobs.bury(await claim(jobs), FAILURE)
+    assert await jobs.count_work() == 2, "a failed job is no work"
+    assert await jobs.retry(first, FAILURE, delay_seconds=3600)
+    assert await jobs.count_work() == 1, "nor is one that waits for its next attempt"
+
+
 async def test_fifty_callers_at_once_are_all_counted(jobs: JobRepository) -> None:
     await asyncio.gather(*(jobs.enqueue([request()]) for _ in range(50)))
     assert (await row(jobs)).wanted == 50
