@@ -2,11 +2,12 @@
 
     python -m benchmarks.reconcile [--short] [--documents N] [--quick]
 
-Documents are rows inserted directly: each has a file of one chunk, a text, an index entry, a generation and two vectors
+Documents are rows inserted directly: each has a file of one chunk, a text, an index entry, a generation and one vector
 in one knowledge base. `quick` and `full` are dry passes; `damaged` removes half a percent of the entries and gives as
-many another text, and `repair` is the pass that requests the jobs. `per document` is the quick pass's time
-divided by their number, `processor` the share of the full pass that this process computed, and `memory` the growth of
-the process over the passes: it holds a batch at a time. With `--quick` there are no full passes.
+many another text, and `repair` is the pass that requests the jobs. `periodic` is a quick pass of the leader that
+reads what changed since the one before, `quick` one that reads every row, `full` one that also reads every vector, file
+and text. `processor` is the share of the full pass that this process computed, and `memory` the growth of the process
+over the passes: it holds a few batches at a time. With `--quick` there are no full passes.
 """
 
 import asyncio
@@ -21,10 +22,12 @@ from bson import ObjectId
 from pymongo.write_concern import WriteConcern
 
 from analytiq import clock
+from analytiq.jobs.scheduling.fences import NoFence
 from analytiq.models.document import DocumentState
 from analytiq.models.index_entry import GenerationState
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth
+from analytiq.operations.reconcile.reconciler import PassOptions
 from analytiq.operations.reconcile.report import Report
 from benchmarks import report
 from benchmarks.hash_embedder import MODEL, HashEmbedder, every_model_is
@@ -120,10 +123,11 @@ async def damage(target: Platform, documents: int) -> None:
     assert len(ids) == documents
 
 
-async def timed(target: Platform, *, depth: Depth, is_dry: bool) -> tuple[float, Report]:
+async def timed(target: Platform, *, depth: Depth, is_dry: bool, reads_changes: bool = False) -> tuple[float, Report]:
     """Run a pass; return its seconds and its report."""
     began = perf_counter()
-    found = await target.services.operations.reconciler.run_pass(depth=depth, is_dry=is_dry)
+    options = PassOptions(depth=depth, is_dry=is_dry, reads_changes=reads_changes)
+    found = await target.services.operations.reconciler.reconcile(options, NoFence())
     return perf_counter() - began, found
 
 
@@ -137,22 +141,32 @@ async def measure(server: Server, documents: int, repeats: int, *, with_full: bo
         await fill(target, base, documents)
         memory = process.memory_info().rss
         quick = [await timed(target, depth=Depth.QUICK, is_dry=True) for _ in range(repeats)]
+        changes = [await timed(target, depth=Depth.QUICK, is_dry=True, reads_changes=True) for _ in range(repeats)]
+        assert all(found.entries == 0 for _, found in changes)
         before = sum(process.cpu_times()[:2])
         full = [await timed(target, depth=Depth.FULL, is_dry=True) for _ in range(repeats if with_full else 0)]
         processor = (sum(process.cpu_times()[:2]) - before) / repeats
-        assert all(not found.counts() for _, found in (*quick, *full)), quick[0][1].counts() | full[0][1].counts()
+        assert all(not found.counts() for _, found in (*quick, *changes, *full)), (
+            quick[0][1].counts() | full[0][1].counts()
+        )
         await damage(target, documents)
         damaged, found = await timed(target, depth=Depth.QUICK, is_dry=True)
         assert found.counts()["outdated"] == documents // 200
         repair, found = await timed(target, depth=Depth.QUICK, is_dry=False)
         grown = (process.memory_info().rss - memory) / MEBIBYTE
     of_quick = report.median([seconds for seconds, _ in quick])
+    of_changes = report.median([seconds for seconds, _ in changes])
     of_full = report.median([seconds for seconds, _ in full]) if full else 0.0
+    timings = [figure for seconds in (of_changes, of_quick, of_full) for figure in _of(seconds, documents)]
     return [
-        f"{documents:,}", f"{of_quick:.2f}", f"{of_quick / documents * 1e6:.0f}",
-        f"{of_full:.2f}" if full else "", f"{processor / of_full:.0%}" if full else "",
+        f"{documents:,}", *timings, f"{processor / of_full:.0%}" if full else "",
         f"{damaged:.2f}", f"{repair:.2f}", f"{found.repairs:,}", f"{grown:.0f}",
     ]  # fmt: skip
+
+
+def _of(seconds: float, documents: int) -> tuple[str, str]:
+    """Format a pass's seconds, and its milliseconds per 1,000 documents."""
+    return (f"{seconds:.2f}", f"{seconds / documents * 1e6:.1f}") if seconds else ("", "")
 
 
 async def run(sizes: Sequence[int], repeats: int, *, with_full: bool) -> None:
@@ -162,7 +176,8 @@ async def run(sizes: Sequence[int], repeats: int, *, with_full: bool) -> None:
         async with running_server() as server:
             report.print_table(
                 [
-                    "documents", "quick s", "per document µs", "full s", "processor", "damaged, dry s", "repair s",
+                    "documents", "periodic s", "ms per 1,000", "quick s", "ms per 1,000", "full s", "ms per 1,000",
+                    "processor", "damaged, dry s", "repair s",
                     "jobs asked for", "memory MiB",
                 ],
                 [await measure(server, size, repeats, with_full=with_full) for size in sizes],

@@ -1,7 +1,11 @@
 """A survey of the stored files of all organizations, for the reconciler."""
 
+import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from bson import ObjectId
 
 from analytiq.storage.client import MongoConnection, Row
 from analytiq.storage.ids import object_id, object_ids
@@ -14,6 +18,13 @@ class FileOwner:
     file_id: str
     organization_id: str
     document_id: str
+
+
+class WholeFile(NamedTuple):
+    """The owner of a complete file, and the number of its chunks."""
+
+    document_id: str
+    chunk_count: int
 
 
 class FileSurvey:
@@ -40,16 +51,31 @@ class FileSurvey:
         cursor = self._files.find({"_id": {"$in": object_ids(set(file_ids))}}, {"_id": 1})
         return {str(row["_id"]) async for row in cursor}
 
-    async def whole_among(self, file_ids: Collection[str]) -> set[str]:
-        """Return the finished files among these that have as many chunks as their length requires."""
+    async def whole_among(self, file_ids: Collection[str]) -> dict[str, WholeFile]:
+        """Return the finished files among these that have as many chunks as their length requires, by id."""
         ids = object_ids(set(file_ids))
-        rows = self._files.find({"_id": {"$in": ids}}, {"length": 1, "chunkSize": 1})
-        wanted = {str(row["_id"]): -(-int(row["length"]) // int(row["chunkSize"])) async for row in rows}
+        fields = {"length": 1, "chunkSize": 1, "metadata.document_id": 1}
+        reading = self._files.find({"_id": {"$in": ids}}, fields, batch_size=len(ids) + 1).to_list()
+        rows, there = await asyncio.gather(reading, self._chunk_counts(ids))
+        whole: dict[str, WholeFile] = {}
+        for row in rows:
+            wanted = -(-row["length"] // row["chunkSize"])
+            if there.get(row["_id"], 0) == wanted:
+                metadata: Row = row.get("metadata") or {}
+                whole[str(row["_id"])] = WholeFile(str(metadata.get("document_id", "")), wanted)
+        return whole
+
+    async def _chunk_counts(self, ids: Collection[ObjectId]) -> dict[ObjectId, int]:
         counting = await self._chunks.aggregate(
-            [{"$match": {"files_id": {"$in": ids}}}, {"$group": {"_id": "$files_id", "count": {"$sum": 1}}}]
+            [{"$match": {"files_id": {"$in": list(ids)}}}, {"$group": {"_id": "$files_id", "count": {"$sum": 1}}}],
+            batchSize=len(ids) + 1,
         )
-        there = {str(row["_id"]): int(row["count"]) async for row in counting}
-        return {file_id for file_id, count in wanted.items() if there.get(file_id, 0) == count}
+        return {row["_id"]: row["count"] for row in await counting.to_list()}
+
+    async def count(self) -> tuple[int, int]:
+        """Count finished files and chunks by their indexes, of all organizations."""
+        files = await self._files.count_documents({}, hint="_id_")
+        return files, await self._chunks.count_documents({}, hint="_id_")
 
 
 def _owner(row: Row) -> FileOwner:

@@ -50,6 +50,7 @@ METHODS = {
         "TenantTaskRepository.seconds_since",
         "TenantRows.collections", "TenantRows.delete_cache", "TenantRows.count_cache", "TextRepository.served_after",
         "TextRepository.segmented_after", "TextRepository.heads_among", "TextRepository.whole_among",
+        "TextRepository.count", "DocumentSurvey.count_all",
         "UploadRepository.file_ids_among",
     },
     "of a knowledge base that its caller has found by organization": {

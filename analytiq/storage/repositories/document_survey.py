@@ -73,7 +73,7 @@ class DocumentSurvey:
         """Count the members with text: all with a tag by the index, less the few without text."""
         tagged: Row = {"organization_id": organization_id, "tag_ids": {"$in": list(tag_ids)}}
         unread = {"state": {"$in": [state.value for state in _WITHOUT_TEXT]}, "text_hash": None}
-        total = await self._majority.count_documents(tagged, hint=_BY_TAG)
+        total = await self._majority.count_documents(tagged)
         waiting = await self._majority.count_documents({**tagged, **unread})
         empty = await self._majority.count_documents({**tagged, "character_count": 0, "text_hash": {"$ne": None}})
         return total - waiting - empty
@@ -81,7 +81,7 @@ class DocumentSurvey:
     async def changed_since(self, organization_id: str, moment: datetime, *, limit: int) -> list[str]:
         """Return the documents changed at `moment` or later; a covered query."""
         query: Row = {"organization_id": organization_id, "updated_at": {"$gte": moment}}
-        cursor = self._majority.find(query, {"_id": 1}, batch_size=limit + 1, hint=_BY_CHANGE).limit(limit)
+        cursor = self._majority.find(query, {"_id": 1}, batch_size=limit + 1).limit(limit)
         return [str(row["_id"]) for row in await cursor.to_list()]
 
     async def members_among(
@@ -105,13 +105,18 @@ class DocumentSurvey:
         query: Row = {} if organization_id is None else {"organization_id": organization_id}
         if after:
             query[field] = {"$gt": object_id(after) if organization_id is None else after}
-        cursor = self._collection.find(query, {**_POINTERS, "identity": 1}).sort(field, 1).limit(limit)
-        return [(str(row[field]), _pointers(row)) async for row in cursor]
+        fields = _POINTERS if organization_id is None else {**_POINTERS, "identity": 1}
+        cursor = self._collection.find(query, fields, batch_size=limit + 1).sort(field, 1).limit(limit)
+        return [(str(row[field]), _pointers(row)) for row in await cursor.to_list()]
 
     async def count(self, organization_id: str | None, *, at_most: int) -> int:
         """Count the documents of one or all organizations, up to a limit."""
         query: Row = {} if organization_id is None else {"organization_id": organization_id}
         return await self._majority.count_documents(query, limit=at_most)
+
+    async def count_all(self) -> int:
+        """Count the documents of all organizations by an index."""
+        return await self._majority.count_documents({}, hint="_id_")
 
     async def files_named_among(self, file_ids: Collection[str]) -> set[str]:
         """Return the files that a document refers to; reads all documents, so pass only the few files without a row."""
@@ -124,19 +129,18 @@ class DocumentSurvey:
         return {str(row["_id"]): _pointers(row) async for row in cursor}
 
 
+_STATES = {state.value: state for state in DocumentState}
 _WITHOUT_TEXT = (DocumentState.UPLOADED, DocumentState.EXTRACTING, DocumentState.FAILED)
-_BY_TAG = [("organization_id", 1), ("tag_ids", 1), ("_id", 1)]
-_BY_CHANGE = [("organization_id", 1), ("updated_at", -1), ("_id", -1)]
 _POINTERS: Row = {"organization_id": 1, "file_id": 1, "text_id": 1, "state": 1, "byte_size": 1}
 
 
 def _pointers(row: Row) -> DocumentPointers:
     return DocumentPointers(
-        organization_id=str(row["organization_id"]),
+        organization_id=row["organization_id"],
         document_id=str(row["_id"]),
-        file_id=str(row["file_id"]),
+        file_id=row["file_id"],
         text_id=row.get("text_id"),
-        state=DocumentState(row["state"]),
+        state=_STATES[row["state"]],
         byte_size=int(row["byte_size"]),
     )
 

@@ -55,6 +55,14 @@ class EntryRow(NamedTuple):
     is_special: bool
 
 
+class NamedGeneration(NamedTuple):
+    """The generation that an entry names, not validated; `chunk_count` is None if it has more than paragraphs."""
+
+    document_id: str
+    generation_id: str
+    chunk_count: int | None
+
+
 class IndexEntryRepository:
     """Index entries: the authority on searchable generations."""
 
@@ -166,14 +174,6 @@ class IndexEntryRepository:
         rows: list[Row] = [row async for row in cursor]
         return (int(rows[0]["documents"]), int(rows[0]["chunks"])) if rows else (0, 0)
 
-    async def between(
-        self, organization_id: str, kb_id: str, *, after: str, until: str | None, limit: int
-    ) -> list[IndexEntry]:
-        """Return the first entries of documents with ids in (after, until], in order of id; until None: to the end."""
-        query: Row = {"kb_id": kb_id, "document_id": _key_range(after, until), "organization_id": organization_id}
-        cursor = self._majority.find(query).sort("document_id", 1).limit(limit)
-        return [decode(IndexEntry, row) async for row in cursor]
-
     async def hashes_after(self, organization_id: str, kb_id: str, *, after: str, limit: int) -> list[EntryRow]:
         """Return the hashes of the next entries behind a document id, in order of id."""
         query: Row = {"kb_id": kb_id, "document_id": {"$gt": after}, "organization_id": organization_id}
@@ -185,6 +185,22 @@ class IndexEntryRepository:
                 row["configuration_hash"],
                 row.get("context_hash"),
                 bool(row.get("skipped_flaws")) or row.get("projection_hash") is not None,
+            )
+            for row in await cursor.to_list()
+        ]
+
+    async def generations_after(
+        self, organization_id: str, kb_id: str, *, after: str, limit: int
+    ) -> list[NamedGeneration]:
+        """Return the generations that the next entries behind a document id name, in order of document id."""
+        query: Row = {"kb_id": kb_id, "document_id": {"$gt": after}, "organization_id": organization_id}
+        fields = {"_id": 0, "document_id": 1, "generation_id": 1, "chunk_count": 1, "chunk_counts": 1}
+        cursor = self._majority.find(query, fields, batch_size=limit + 1).sort("document_id", 1).limit(limit)
+        return [
+            NamedGeneration(
+                row["document_id"],
+                row["generation_id"],
+                None if row.get("chunk_counts") is not None else row["chunk_count"],
             )
             for row in await cursor.to_list()
         ]
@@ -316,18 +332,28 @@ class GenerationRepository:
         rows: list[Row] = [row async for row in cursor]
         return int(rows[0]["chunks"]) if rows else 0
 
-    async def current_between(
-        self, organization_id: str, kb_id: str, *, after: str, until: str | None, limit: int
-    ) -> list[Generation]:
-        """Return the first current generations of documents with ids in (after, until], in order of document id."""
+    async def current_after(self, organization_id: str, kb_id: str, *, after: str, limit: int) -> list[tuple[str, str]]:
+        """Return the next current generations behind a document id, as (document id, id), in order of document id."""
         query: Row = {
             "kb_id": kb_id,
-            "document_id": _key_range(after, until),
+            "document_id": {"$gt": after},
             "organization_id": organization_id,
             "state": GenerationState.CURRENT.value,
         }
-        cursor = self._majority.find(query).sort("document_id", 1).limit(limit)
-        return [decode(Generation, row) async for row in cursor]
+        cursor = self._majority.find(query, {"document_id": 1}, batch_size=limit + 1).sort("document_id", 1)
+        return [(row["document_id"], str(row["_id"])) for row in await cursor.limit(limit).to_list()]
+
+    async def current_of_documents(
+        self, organization_id: str, kb_id: str, document_ids: Collection[str]
+    ) -> list[Generation]:
+        """Return all current generations of these documents."""
+        query: Row = {
+            "kb_id": kb_id,
+            "document_id": {"$in": list(document_ids)},
+            "organization_id": organization_id,
+            "state": GenerationState.CURRENT.value,
+        }
+        return [decode(Generation, row) async for row in self._majority.find(query)]
 
     async def of_ids(self, organization_id: str, generation_ids: Collection[str]) -> dict[str, Generation]:
         """Return the existing rows by generation id."""
@@ -360,7 +386,3 @@ class GenerationRepository:
         """Remove all rows of a deleted knowledge base."""
         query: dict[str, Any] = {"kb_id": kb_id}
         await self._collection.delete_many(query)
-
-
-def _key_range(after: str, until: str | None) -> Row:
-    return {"$gt": after} if until is None else {"$gt": after, "$lte": until}

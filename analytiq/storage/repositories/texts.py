@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from pymongo import IndexModel
 
@@ -52,6 +52,13 @@ class StagedText:
     organization_id: str
     document_id: str
     text_id: str
+
+
+class WholeText(NamedTuple):
+    """The owner of a complete text, and the number of its segments."""
+
+    document_id: str
+    segment_count: int
 
 
 class TextRepository:
@@ -298,16 +305,30 @@ class TextRepository:
         cursor = self._heads.find({"_id": {"$in": object_ids(set(text_ids))}}, {"_id": 1})
         return {str(row["_id"]) async for row in cursor}
 
-    async def whole_among(self, text_ids: Collection[str]) -> set[str]:
-        """Return the texts that have all of their segments."""
-        cursor = self._heads.find({"_id": {"$in": object_ids(set(text_ids))}}, {"segment_count": 1})
-        wanted = {str(row["_id"]): int(row["segment_count"]) async for row in cursor}
-        segmented = [text_id for text_id, count in wanted.items() if count]
-        counting = await self._segments.aggregate(
-            [{"$match": {"text_id": {"$in": segmented}}}, {"$group": {"_id": "$text_id", "count": {"$sum": 1}}}]
+    async def whole_among(self, text_ids: Collection[str]) -> dict[str, WholeText]:
+        """Return the texts that have all of their segments, by id."""
+        ids = object_ids(set(text_ids))
+        cursor = self._heads.find(
+            {"_id": {"$in": ids}}, {"segment_count": 1, "document_id": 1}, batch_size=len(ids) + 1
         )
-        there = {str(row["_id"]): int(row["count"]) async for row in counting}
-        return {text_id for text_id, count in wanted.items() if there.get(text_id, 0) == count}
+        heads = {
+            str(row["_id"]): WholeText(str(row.get("document_id", "")), int(row["segment_count"]))
+            for row in await cursor.to_list()
+        }
+        segmented = [text_id for text_id, head in heads.items() if head.segment_count]
+        there: dict[str, int] = {}
+        if segmented:
+            counting = await self._segments.aggregate(
+                [{"$match": {"text_id": {"$in": segmented}}}, {"$group": {"_id": "$text_id", "count": {"$sum": 1}}}],
+                batchSize=len(segmented) + 1,
+            )
+            there = {row["_id"]: row["count"] for row in await counting.to_list()}
+        return {text_id: head for text_id, head in heads.items() if there.get(text_id, 0) == head.segment_count}
+
+    async def count(self) -> tuple[int, int]:
+        """Count texts in any state, and segments, by their indexes; of all organizations."""
+        texts = await self._heads.count_documents({}, hint="_id_")
+        return texts, await self._segments.count_documents({}, hint="_id_")
 
     async def _delete_in_state(self, organization_id: str, document_id: str, state: str) -> int:
         cursor = self._heads.find(

@@ -49,6 +49,10 @@ class VectorSurvey:
         """Return the server's estimate of the number of vectors, wrong only after a crash of the server."""
         return await self._database[collection_name(kb_id)].estimated_document_count()
 
+    async def exact_count(self, kb_id: str) -> int:
+        """Count the vectors by an index, whatever the server's estimate says."""
+        return await self._database[collection_name(kb_id)].count_documents({}, hint="_id_")
+
     async def describe_collection(self, kb_id: str) -> CollectionState:
         """Describe the collection and its indexes."""
         listed = await self._database.list_collections(filter={"name": collection_name(kb_id)})
@@ -74,9 +78,10 @@ class VectorSurvey:
                         "last": {"$max": "$chunk_index"},
                     }
                 },
-            ]
+            ],
+            batchSize=len(generation_ids) + 1,
         )
-        return {str(row["_id"]): Extent(int(row["count"]), int(row["first"]), int(row["last"])) async for row in cursor}
+        return {row["_id"]: Extent(row["count"], row["first"], row["last"]) for row in await cursor.to_list()}
 
     async def generation_ids_after(self, kb_id: str, *, after: str, limit: int) -> list[str]:
         """Return the generations of the next `limit` vectors behind a generation id, in order of id; covered query."""

@@ -17,12 +17,13 @@ from analytiq.operations.reconcile.invariants.lost_parts import judge_parts
 from analytiq.operations.reconcile.invariants.statistics import judge_counts
 from analytiq.operations.reconcile.invariants.texts import unnamed_texts
 from analytiq.operations.reconcile.invariants.vector_collection import judge_collection
-from analytiq.operations.reconcile.invariants.vectors import judge_vectors
+from analytiq.operations.reconcile.invariants.vectors import find_suspects, judge_vectors
 from analytiq.operations.reconcile.lost_rows import MANY, are_rows_lost
+from analytiq.operations.reconcile.reading_ahead import read_ahead
 from analytiq.operations.reconcile.report import EXAMPLES, Drift, Report
 from analytiq.storage.file_survey import FileOwner
 from analytiq.storage.repositories.document_survey import DocumentPointers
-from analytiq.storage.repositories.index_entries import HOLLOW
+from analytiq.storage.repositories.index_entries import HOLLOW, NamedGeneration
 from analytiq.storage.repositories.texts import StagedText
 from analytiq.storage.repositories.vector_survey import CollectionState, Extent
 
@@ -173,3 +174,43 @@ def test_report_counts_everything_and_names_the_first_of_each_kind() -> None:
     assert len(report.drift) == EXAMPLES + 1
     assert report.of_organization is not None
     assert {name: own.counts() for name, own in report.of_organization.items()} == {"o": {"missing": EXAMPLES + 5}}
+
+
+@pytest.mark.parametrize(
+    ("entry", "current", "extent", "is_suspect"),
+    [
+        (NamedGeneration("d", "g", 2), [("d", "g")], Extent(2, 0, 1), False),
+        (NamedGeneration("d", "g", 0), [("d", "g")], None, False),
+        (NamedGeneration("d", "g", 2), [("d", "g")], Extent(1, 0, 0), True),
+        (NamedGeneration("d", "g", 2), [("d", "g")], Extent(2, 1, 2), True),
+        (NamedGeneration("d", "g", 2), [], Extent(2, 0, 1), True),
+        (NamedGeneration("d", "g", 2), [("d", "g"), ("d", "other")], Extent(2, 0, 1), True),
+        (NamedGeneration("d", "g", None), [("d", "g")], Extent(2, 0, 1), True),
+    ],
+    ids=["whole", "no chunks", "one lost", "first lost", "no row", "two current", "several types"],
+)
+def test_only_an_entry_with_its_own_whole_generation_is_above_suspicion(
+    entry: NamedGeneration, current: list[tuple[str, str]], extent: Extent | None, *, is_suspect: bool
+) -> None:
+    extents = {} if extent is None else {"g": extent}
+    suspects, vectors = find_suspects([entry], current, extents)
+    assert suspects == (["d"] if is_suspect else [])
+    assert is_suspect or vectors == entry.chunk_count
+
+
+async def test_batches_are_read_ahead_in_order_and_not_after_their_reader_has_gone() -> None:
+    begun: list[str] = []
+
+    async def read(after: str) -> str:
+        begun.append(after)
+        return after + "x"
+
+    def end_of(batch: str) -> str | None:
+        return batch if len(batch) < 3 else None
+
+    assert [batch async for batch in read_ahead(read, end_of, after="")] == ["x", "xx", "xxx"]
+    batches = read_ahead(read, end_of, after="")
+    assert await anext(batches) == "x"
+    assert begun[-1] == "x"
+    await batches.aclose()
+    assert begun == ["", "x", "xx", "", "x"]

@@ -6,7 +6,7 @@ and can resume after a crash. Finding writes nothing.
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import ClassVar
 
@@ -14,6 +14,7 @@ from analytiq.inference.embedding.models import EmbeddingModels
 from analytiq.ingestion.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth, DriftKind
+from analytiq.operations.reconcile.pairs import Pairs
 from analytiq.operations.reconcile.repairing import RepairWriter
 from analytiq.operations.reconcile.report import Drift
 from analytiq.retrieval.backends.registry import Backends
@@ -36,6 +37,7 @@ class System:
     models: EmbeddingModels
     backends: Backends
     grace_seconds: float
+    pairs: Pairs = field(default_factory=Pairs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,10 +44,15 @@ class UnnamedFiles(SystemInvariant):
     async def find(self, organization_id: str | None, *, after: str) -> AsyncGenerator[Batch]:
         """See SystemInvariant."""
         position, lost = after, LostRows(self.rows.document_survey)
+        are_all_named, are_all_finished = (False, False) if after else await self._are_paired()
+        if are_all_named:
+            position = _UNFINISHED
         while not position.startswith(_UNFINISHED):
             files = await self.rows.file_survey.finished_after(after=position, limit=BATCH)
             position = files[-1].file_id if len(files) == BATCH else _UNFINISHED
             yield Batch(await self._unnamed(files, lost), after=position)
+        if are_all_finished:
+            return
         position = position.removeprefix(_UNFINISHED)
         while True:
             written = await self.rows.file_survey.written_after(after=position, limit=SCANNED_CHUNKS)
@@ -55,6 +60,15 @@ class UnnamedFiles(SystemInvariant):
                 return
             position = written[-1]
             yield Batch(await self._unfinished(written, lost), after=_UNFINISHED + position)
+
+    async def _are_paired(self) -> tuple[bool, bool]:
+        """Return whether all files, and all chunks, are those found with the documents of this pass."""
+        whole = self.system.pairs.whole
+        if whole is None:
+            return False, False
+        files, chunks = await self.rows.file_survey.count()
+        is_same = await self.rows.document_survey.count_all() == whole.documents
+        return is_same and files == whole.files, is_same and chunks == whole.chunks
 
     async def _unnamed(self, files: Sequence[FileOwner], lost: LostRows) -> list[Drift]:
         # Files first, documents after: a file added by a replacement in between is not on the list. The job that

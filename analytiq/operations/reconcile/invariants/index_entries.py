@@ -1,6 +1,7 @@
 """Invariant: the index entries of a knowledge base match its members, their texts and its configuration."""
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from contextlib import aclosing
 
 from analytiq.ingestion.indexing.plan import projection_in
 from analytiq.ingestion.membership import document_changed, kb_changed, sync_request
@@ -11,6 +12,7 @@ from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth, DriftKind
 from analytiq.operations.reconcile.clean_marks import CleanMark, CleanMarks, Comparison, is_small
 from analytiq.operations.reconcile.invariants.base import BATCH, Batch, KnowledgeBaseInvariant, System
+from analytiq.operations.reconcile.reading_ahead import both, read_ahead
 from analytiq.operations.reconcile.repairing import RepairWriter
 from analytiq.operations.reconcile.report import Drift
 from analytiq.operations.reconcile.requests import sync_of
@@ -99,6 +101,24 @@ def find_suspects(
     return sorted([*suspects, *left])
 
 
+_Range = tuple[Sequence[MemberRow], Sequence[EntryRow], str | None]
+"""Members and entries of a range of documents, and its end; None if there are no more."""
+
+
+def _common_range(members: Sequence[MemberRow], entries: Sequence[EntryRow], limit: int) -> _Range:
+    ends = [rows[-1].document_id for rows in (members, entries) if len(rows) == limit]
+    if not ends:
+        return members, entries, None
+    until = min(ends)
+    if all(rows[-1].document_id == until for rows in (members, entries) if rows):
+        return members, entries, until
+    return (
+        [row for row in members if row.document_id <= until],
+        [row for row in entries if row.document_id <= until],
+        until,
+    )
+
+
 class IndexEntries(KnowledgeBaseInvariant):
     """Checks this invariant. Merges two sorted scans, members and entries, in ranges of document ids.
 
@@ -118,13 +138,12 @@ class IndexEntries(KnowledgeBaseInvariant):
         """See KnowledgeBaseInvariant."""
         skipped = await self._skipped_flaws(knowledge_base.organization_id)
         comparison = Comparison(await self.rows.jobs.server_time())
-        position: str | None = after
-        while position is not None:
-            members, entries, until = await self._next(knowledge_base, depth, after=position)
-            suspects = find_suspects(knowledge_base, members, entries, depth, skipped)
-            found = await self._examine(knowledge_base, suspects, depth, comparison)
-            yield Batch(found, after=until or "", entries=len(entries))
-            position = until
+        batches = self._batches(knowledge_base, depth, after=after)
+        async with aclosing(batches):
+            async for members, entries, until in batches:
+                suspects = find_suspects(knowledge_base, members, entries, depth, skipped)
+                found = await self._examine(knowledge_base, suspects, depth, comparison)
+                yield Batch(found, after=until or "", entries=len(entries))
         if not after and not is_small(knowledge_base):
             self.marks.put(knowledge_base, comparison, surplus=await self._surplus(knowledge_base))
 
@@ -160,24 +179,18 @@ class IndexEntries(KnowledgeBaseInvariant):
         entries, _ = await self.rows.entries.statistics(knowledge_base.id)
         return entries - members
 
-    async def _next(
-        self, knowledge_base: KnowledgeBase, depth: Depth, *, after: str
-    ) -> tuple[list[MemberRow], list[EntryRow], str | None]:
-        """Return the members and entries of the next range of documents, and its end; None if there are no more."""
-        organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
-        members = await self.rows.document_survey.members_after(
-            organization_id, knowledge_base.tag_ids, after=after, limit=BATCH, is_full=depth is Depth.FULL
-        )
-        entries = await self.rows.entries.hashes_after(organization_id, kb_id, after=after, limit=BATCH)
-        ends = [rows[-1].document_id for rows in (members, entries) if len(rows) == BATCH]
-        if not ends:
-            return members, entries, None
-        until = min(ends)
-        return (
-            [row for row in members if row.document_id <= until],
-            [row for row in entries if row.document_id <= until],
-            until,
-        )
+    def _batches(self, knowledge_base: KnowledgeBase, depth: Depth, *, after: str) -> AsyncGenerator[_Range]:
+        """Yield members and entries of range after range of documents."""
+        organization_id, kb_id, is_full = knowledge_base.organization_id, knowledge_base.id, depth is Depth.FULL
+
+        async def read(position: str) -> _Range:
+            reading = self.rows.document_survey.members_after(
+                organization_id, knowledge_base.tag_ids, after=position, limit=BATCH, is_full=is_full
+            )
+            entries = self.rows.entries.hashes_after(organization_id, kb_id, after=position, limit=BATCH)
+            return _common_range(*(await both(reading, entries)), BATCH)
+
+        return read_ahead(read, lambda batch: batch[2], after=after)
 
     async def _examine(
         self, knowledge_base: KnowledgeBase, document_ids: Collection[str], depth: Depth, comparison: Comparison

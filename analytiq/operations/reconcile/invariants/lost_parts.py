@@ -4,9 +4,12 @@ A lost text is extracted again. Only a new upload or a backup restores a lost fi
 """
 
 from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import aclosing
 
 from analytiq.models.reconciliation import Depth, DriftKind
 from analytiq.operations.reconcile.invariants.base import BATCH, Batch, SystemInvariant
+from analytiq.operations.reconcile.pairs import Parts
+from analytiq.operations.reconcile.reading_ahead import both, read_ahead
 from analytiq.operations.reconcile.repairing import RepairWriter
 from analytiq.operations.reconcile.report import Drift
 from analytiq.operations.reconcile.requests import extract_of
@@ -36,6 +39,10 @@ def judge_parts(
     return found
 
 
+_Read = tuple[Sequence[DocumentPointers], tuple[list[Drift], Parts | None], str | None]
+"""Documents, their lost parts and the number of all, and the last key; None if there are no more."""
+
+
 class LostParts(SystemInvariant):
     """Checks this invariant; see the module."""
 
@@ -45,18 +52,41 @@ class LostParts(SystemInvariant):
 
     async def find(self, organization_id: str | None, *, after: str) -> AsyncGenerator[Batch]:
         """See SystemInvariant."""
-        position: str | None = after
-        while position is not None:
-            keyed = await self.rows.document_survey.pointers_after(organization_id, after=position, limit=BATCH)
-            position = keyed[-1][0] if len(keyed) == BATCH else None
-            documents = [document for _, document in keyed]
-            candidates = await self._judge(documents)
-            yield Batch(await self._confirmed(candidates) if candidates else [], after=position or "")
+        self.system.pairs.whole = None
 
-    async def _judge(self, documents: Sequence[DocumentPointers]) -> list[Drift]:
-        files = await self.rows.file_survey.whole_among([item.file_id for item in documents])
-        texts = await self.rows.texts.whole_among([item.text_id for item in documents if item.text_id is not None])
-        return judge_parts(documents, files, texts)
+        async def read(position: str) -> _Read:
+            keyed = await self.rows.document_survey.pointers_after(organization_id, after=position, limit=BATCH)
+            documents = [document for _, document in keyed]
+            return documents, await self._judge(documents), keyed[-1][0] if len(keyed) == BATCH else None
+
+        whole: Parts | None = None if after or organization_id is not None else Parts()
+        batches = read_ahead(read, lambda batch: batch[2], after=after)
+        async with aclosing(batches):
+            async for _, (candidates, parts), end in batches:
+                whole = None if candidates or whole is None or parts is None else whole + parts
+                yield Batch(await self._confirmed(candidates) if candidates else [], after=end or "")
+        self.system.pairs.whole = whole
+
+    async def _judge(self, documents: Sequence[DocumentPointers]) -> tuple[list[Drift], Parts | None]:
+        """Return the documents with lost parts, and the parts of all; None unless each is its document's own."""
+        files, texts = await both(
+            self.rows.file_survey.whole_among([item.file_id for item in documents]),
+            self.rows.texts.whole_among([item.text_id for item in documents if item.text_id is not None]),
+        )
+        found = judge_parts(documents, files, texts)
+        is_own = not found and all(
+            files[item.file_id].document_id == item.document_id
+            and (item.text_id is None or texts[item.text_id].document_id == item.document_id)
+            for item in documents
+        )
+        parts = Parts(
+            documents=len(documents),
+            files=len(files),
+            chunks=sum(file.chunk_count for file in files.values()),
+            texts=len(texts),
+            segments=sum(text.segment_count for text in texts.values()),
+        )
+        return found, parts if is_own else None
 
     async def _confirmed(self, candidates: Sequence[Drift]) -> list[Drift]:
         """Return the candidates without an extraction that still hold: a file may have been replaced meanwhile."""
@@ -65,7 +95,7 @@ class LostParts(SystemInvariant):
         pointers = await self.rows.document_survey.pointers(
             [item.document_id for item in candidates if item.document_id]
         )
-        found = await self._judge(list(pointers.values()))
+        found, _ = await self._judge(list(pointers.values()))
         return [item for item in found if item.kind is DriftKind.LOST_FILE or item.document_id not in covered]
 
     async def repair(self, drift: Sequence[Drift], writer: RepairWriter) -> int:

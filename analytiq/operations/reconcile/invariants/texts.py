@@ -40,10 +40,15 @@ class UnnamedTexts(SystemInvariant):
     async def find(self, organization_id: str | None, *, after: str) -> AsyncGenerator[Batch]:
         """See SystemInvariant."""
         position, latest, lost = after, clock.now() - self.grace, LostRows(self.rows.document_survey)
+        are_all_named, have_all_heads = (False, False) if after else await self._are_paired()
+        if are_all_named:
+            position = _UNFINISHED
         while not position.startswith(_UNFINISHED):
             texts = await self.rows.texts.served_after(after=position, until=latest, limit=BATCH)
             position = texts[-1].text_id if len(texts) == BATCH else _UNFINISHED
             yield Batch(await self._unnamed(texts, lost), after=position)
+        if have_all_heads:
+            return
         position = position.removeprefix(_UNFINISHED)
         while True:
             segmented = await self.rows.texts.segmented_after(after=position, limit=BATCH)
@@ -51,6 +56,15 @@ class UnnamedTexts(SystemInvariant):
                 return
             position = segmented[-1].text_id
             yield Batch(await self._headless(segmented), after=_UNFINISHED + position)
+
+    async def _are_paired(self) -> tuple[bool, bool]:
+        """Return whether all texts, and all segments, are those found with the documents of this pass."""
+        whole = self.system.pairs.whole
+        if whole is None:
+            return False, False
+        texts, segments = await self.rows.texts.count()
+        is_same = await self.rows.document_survey.count_all() == whole.documents
+        return is_same and texts == whole.texts, is_same and segments == whole.segments
 
     async def _unnamed(self, texts: Sequence[StagedText], lost: LostRows) -> list[Drift]:
         known = await self.rows.document_survey.pointers({item.document_id for item in texts})

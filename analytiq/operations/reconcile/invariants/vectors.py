@@ -1,16 +1,18 @@
 """Invariant: each index entry names a current generation with complete vectors; there are no other vectors."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 
 from analytiq.ingestion.membership import sync_request
 from analytiq.models.index_entry import Generation, GenerationState, IndexEntry
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth, DriftKind
 from analytiq.operations.reconcile.invariants.base import BATCH, Batch, KnowledgeBaseInvariant, System
+from analytiq.operations.reconcile.reading_ahead import both, read_ahead
 from analytiq.operations.reconcile.repairing import RepairWriter
 from analytiq.operations.reconcile.report import Drift
 from analytiq.operations.reconcile.requests import sweep_of, sync_of
-from analytiq.storage.repositories.index_entries import HOLLOW
+from analytiq.storage.repositories.index_entries import HOLLOW, NamedGeneration
 from analytiq.storage.repositories.vector_survey import Extent
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
@@ -49,6 +51,55 @@ def judge_vectors(
         if wanted.get(item.document_id) != item.id
     ]
     return found
+
+
+_Range = tuple[Sequence[NamedGeneration], Sequence[tuple[str, str]], Mapping[str, Extent], str | None]
+"""Entries, current generations and vectors of a range of documents, and its end; None if there are no more."""
+
+
+def find_suspects(
+    entries: Sequence[NamedGeneration], current: Sequence[tuple[str, str]], extents: Mapping[str, Extent]
+) -> tuple[list[str], int]:
+    """Return the documents whose rows do not plainly match, for `judge_vectors`, and the vectors of the others; pure.
+
+    Args:
+        entries: entries of a range of documents.
+        current: all current generations of the same range, as (document id, id).
+        extents: vectors by generation, of those that the entries name.
+    """
+    suspects: set[str] = set()
+    named = {entry.document_id: entry.generation_id for entry in entries}
+    registered: set[str] = set()
+    for document_id, generation_id in current:
+        if named.get(document_id) == generation_id:
+            registered.add(generation_id)
+        else:
+            suspects.add(document_id)
+    count = 0
+    for entry in entries:
+        extent, wanted = extents.get(entry.generation_id), entry.chunk_count
+        is_whole = wanted is not None and (extent is None if wanted == 0 else extent == Extent(wanted, 0, wanted - 1))
+        if is_whole and entry.generation_id in registered:
+            count += wanted or 0
+        else:
+            suspects.add(entry.document_id)
+    return sorted(suspects), count
+
+
+def _common_range(
+    entries: list[NamedGeneration], current: list[tuple[str, str]]
+) -> tuple[list[NamedGeneration], list[tuple[str, str]], str | None]:
+    """Cut both to the range that both cover; None if there are no more.
+
+    Of `current`, one more than BATCH was read: it stays if it belongs to the last document, which so has two.
+    """
+    ends = [entries[-1].document_id] if len(entries) == BATCH else []
+    if len(current) > BATCH:
+        ends.append(current[BATCH - 1][0])
+    if not ends:
+        return entries, current, None
+    until = min(ends)
+    return [row for row in entries if row[0] <= until], [row for row in current if row[0] <= until], until
 
 
 def _drift(kind: DriftKind, entry: IndexEntry, detail: str) -> Drift:
@@ -98,34 +149,52 @@ class Vectors(KnowledgeBaseInvariant):
         return max(0, present - named - leaving)
 
     async def _look_at_all(self, knowledge_base: KnowledgeBase, *, after: str) -> AsyncGenerator[Batch]:
+        whole = 0
         if not after.startswith(_BY_GENERATION):
-            async for batch in self._look_by_document(knowledge_base, after=after):
+            async for batch, count in self._look_by_document(knowledge_base, after=after):
+                whole += count
                 yield batch
+            # Only a look at all documents counts: each entry has its own generation.
+            if not after and await self.rows.vector_survey.exact_count(knowledge_base.id) == whole:
+                return
             after = _BY_GENERATION
         async for batch in self._look_by_generation(knowledge_base, after=after.removeprefix(_BY_GENERATION)):
             yield batch
 
-    async def _look_by_document(self, knowledge_base: KnowledgeBase, *, after: str) -> AsyncGenerator[Batch]:
+    async def _look_by_document(
+        self, knowledge_base: KnowledgeBase, *, after: str
+    ) -> AsyncGenerator[tuple[Batch, int]]:
+        """Yield batches, each with the number of vectors that complete generations named by entries have."""
         organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
-        position: str | None = after
-        while position is not None:
-            entries = await self.rows.entries.between(organization_id, kb_id, after=position, until=None, limit=BATCH)
-            until = entries[-1].document_id if len(entries) == BATCH else None
-            current = await self.rows.generations.current_between(
-                organization_id, kb_id, after=position, until=until, limit=2 * BATCH
+
+        async def read(position: str) -> _Range:
+            entries, current = await both(
+                self.rows.entries.generations_after(organization_id, kb_id, after=position, limit=BATCH),
+                self.rows.generations.current_after(organization_id, kb_id, after=position, limit=BATCH + 1),
             )
-            if len(current) == 2 * BATCH:
-                until = current[-1].document_id
-                entries = [entry for entry in entries if entry.document_id <= until]
-            candidates = judge_vectors(
-                entries,
-                await self._named(entries, current),
-                current,
-                await self.rows.vector_survey.extents(kb_id, [entry.generation_id for entry in entries]),
-            )
-            drift = await self._confirmed(knowledge_base, candidates) if candidates else []
-            yield Batch(drift, after=until or _BY_GENERATION)
-            position = until
+            entries, current, until = _common_range(entries, current)
+            extents = await self.rows.vector_survey.extents(kb_id, [entry.generation_id for entry in entries])
+            return entries, current, extents, until
+
+        batches = read_ahead(read, lambda batch: batch[3], after=after)
+        async with aclosing(batches):
+            async for entries, current, extents, until in batches:
+                suspects, count = find_suspects(entries, current, extents)
+                drift = await self._examine(knowledge_base, suspects) if suspects else []
+                yield Batch(drift, after=until or _BY_GENERATION), count
+
+    async def _examine(self, knowledge_base: KnowledgeBase, document_ids: Sequence[str]) -> list[Drift]:
+        """Return the drift of these documents."""
+        organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
+        entries = list((await self.rows.entries.of_documents(organization_id, kb_id, document_ids)).values())
+        current = await self.rows.generations.current_of_documents(organization_id, kb_id, document_ids)
+        candidates = judge_vectors(
+            entries,
+            await self._named(entries, current),
+            current,
+            await self.rows.vector_survey.extents(kb_id, [entry.generation_id for entry in entries]),
+        )
+        return await self._confirmed(knowledge_base, candidates) if candidates else []
 
     async def _named(self, entries: Sequence[IndexEntry], current: Sequence[Generation]) -> dict[str, Generation]:
         """Read the generations named by entries; most are current, and already read."""
