@@ -2,9 +2,10 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -23,8 +24,10 @@ from analytiq.client import (
     KnowledgeBase,
     ProblemError,
     Tag,
+    UploadAnswer,
 )
-from analytiq.errors import AnalytiqError
+from analytiq.client.upload import BULK_FILES, in_batches
+from analytiq.errors import AnalytiqError, InvalidInputError
 
 PARALLEL_UPLOADS = 4
 WAIT_SECONDS = 3600.0
@@ -94,6 +97,7 @@ class Ingestion:
     hashes: Hashes = field(default_factory=Hashes)
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     is_waiting: bool = False
+    is_bulk: bool = False
     is_stopped: threading.Event = field(default_factory=threading.Event)
 
     def run(self, found: Found) -> bool:
@@ -148,16 +152,27 @@ class Ingestion:
                     raise StoppedError
                 progress.advance(count)
 
-            def upload(file: FoundFile) -> None:
-                outcome = self._refused(file, names) or self._upload(file, advance)
+            def show(file: FoundFile, outcome: Outcome) -> None:
                 if outcome.outcome == "created" and file.path in comparison.changed:
                     remark = "another document has this name; --on-duplicate replace makes a file its next version"
                     outcome = Outcome(outcome.path, outcome.outcome, outcome.document_id, remark)
                 self.outcomes.append(outcome)
                 progress.show(outcome.path, outcome.outcome, OUTCOMES[outcome.outcome], outcome.remark)
 
+            def upload(batch: Sequence[FoundFile]) -> None:
+                for file, outcome in zip(batch, self._upload(batch, advance), strict=True):
+                    show(file, outcome)
+
+            accepted: list[FoundFile] = []
+            for file in files:
+                if refused := self._refused(file, names):
+                    show(file, refused)
+                else:
+                    accepted.append(file)
+            self.is_bulk = len(files) > BULK_FILES
+
             with ThreadPoolExecutor(PARALLEL_UPLOADS, thread_name_prefix="upload") as threads:
-                sending = [threads.submit(upload, file) for file in files]
+                sending = [threads.submit(upload, batch) for batch in self._batches(accepted)]
                 try:
                     for sent in sending:
                         sent.result()
@@ -173,29 +188,45 @@ class Ingestion:
             return Outcome(file.path, "failed", None, remark)
         return None
 
-    def _upload(self, file: FoundFile, on_bytes: Callable[[int], None]) -> Outcome:
-        root = file.root
+    def _batches(self, files: Sequence[FoundFile]) -> Iterator[list[FoundFile]]:
+        """Yield the files by calls, whose files have one directory and one policy."""
+        for _, alike in groupby(files, key=lambda file: (file.root, self.wishes.policy_of(file))):
+            yield from in_batches(list(alike), lambda file: file.path)
+
+    def _upload(self, files: Sequence[FoundFile], on_bytes: Callable[[int], None]) -> list[Outcome]:
+        """Upload files in one call; if the call is refused as a whole, each in a call of its own."""
         try:
-            answer = self.client.upload(
-                [file.path],
-                tag_ids=self.wishes.tag_ids,
-                metadata=self.wishes.metadata,
-                on_duplicate=self.wishes.policy_of(file),
-                merge=True,
-                root=root and root.directory,
-                folder=root and root.folder,
-                origin=root and root.origin,
-                password=self.wishes.password,
-                external_identities=self.wishes.external_identity and [self.wishes.external_identity],
-                source_urls=self.wishes.source_url and [self.wishes.source_url],
-                on_bytes=on_bytes,
-            )
+            answer = self._send_batch(files, on_bytes)
+        except (ProblemError, InvalidInputError) as error:
+            if len(files) == 1:
+                return [Outcome(files[0].path, "failed", None, error.detail)]
+            return [outcome for file in files for outcome in self._upload([file], on_bytes)]
         except AnalytiqError as error:
-            return Outcome(file.path, "failed", None, error.detail)
-        uploaded = answer.documents[0]
-        if uploaded.error is not None:
-            return Outcome(file.path, "failed", None, uploaded.error.detail)
-        return Outcome(file.path, uploaded.outcome, uploaded.document_id)
+            return [Outcome(file.path, "failed", None, error.detail) for file in files]
+        return [
+            Outcome(file.path, uploaded.outcome, uploaded.document_id)
+            if uploaded.error is None
+            else Outcome(file.path, "failed", None, uploaded.error.detail)
+            for file, uploaded in zip(files, answer.documents, strict=True)
+        ]
+
+    def _send_batch(self, files: Sequence[FoundFile], on_bytes: Callable[[int], None]) -> UploadAnswer:
+        root = files[0].root
+        return self.client.upload(
+            [file.path for file in files],
+            tag_ids=self.wishes.tag_ids,
+            metadata=self.wishes.metadata,
+            on_duplicate=self.wishes.policy_of(files[0]),
+            merge=True,
+            root=root and root.directory,
+            folder=root and root.folder,
+            origin=root and root.origin,
+            password=self.wishes.password,
+            external_identities=self.wishes.external_identity and [self.wishes.external_identity],
+            source_urls=self.wishes.source_url and [self.wishes.source_url],
+            bulk=self.is_bulk,
+            on_bytes=on_bytes,
+        )
 
     def _add_to(self, document_ids: Sequence[str]) -> bool:
         """Add tags and metadata to existing documents; return True if one of them was refused."""

@@ -23,7 +23,7 @@ from analytiq.client.models import (
 )
 from analytiq.client.paths import segment
 from analytiq.client.search_models import MetadataFilter
-from analytiq.client.upload import CountedFile, OnBytes, content_type_of, document_path
+from analytiq.client.upload import BULK_FILES, CountedFile, OnBytes, content_type_of, document_path, in_batches
 from analytiq.errors import TransientError
 from analytiq.models.document import ExternalIdentity
 from analytiq.models.upload import DuplicatePolicy
@@ -56,6 +56,7 @@ class DocumentCalls(Connection):
         external_identities: Sequence[ExternalIdentity | None] | None = None,
         password: str | None = None,
         source_urls: Sequence[str | None] | None = None,
+        bulk: bool = False,
         on_bytes: OnBytes | None = None,
     ) -> UploadAnswer:
         """Upload files in one call, read from disk while they are sent.
@@ -74,6 +75,7 @@ class DocumentCalls(Connection):
             external_identities: one for each file: the file becomes the document of that item, or its next version.
             password: opens the encrypted files among them; it is stored encrypted and never returned.
             source_urls: one for each file: the web address of its original.
+            bulk: the files are some of many: single uploads go before them, as before more than 20 files of a call.
             on_bytes: called with progress, in this thread.
 
         Raises:
@@ -85,6 +87,8 @@ class DocumentCalls(Connection):
             fields["paths"] = [document_path(path, root, folder) for path in paths]
         if merge:
             fields["merge"] = "true"
+        if bulk:
+            fields["bulk"] = "true"
         if origin is not None:
             fields["origin"] = origin
         if password is not None:
@@ -117,6 +121,32 @@ class DocumentCalls(Connection):
                 begin_again=begin_again,
             )
             return UploadAnswer.model_validate_json(answer)
+
+    def upload_many(
+        self,
+        paths: Sequence[Path],
+        *,
+        tag_ids: Sequence[str] | None = None,
+        metadata: dict[str, JsonValue] | None = None,
+        on_duplicate: DuplicatePolicy = DuplicatePolicy.RETURN,
+        root: Path | None = None,
+        on_bytes: OnBytes | None = None,
+    ) -> Iterator[UploadAnswer]:
+        """Upload files in calls of at most 64 files and 8 MB; yield the answer of each call, in order.
+
+        Arguments and errors are those of `upload`. A retry or a repetition sends files again, and makes no document
+        twice unless copies are wanted.
+        """
+        for batch in in_batches(paths, lambda path: path):
+            yield self.upload(
+                batch,
+                tag_ids=tag_ids,
+                metadata=metadata,
+                on_duplicate=on_duplicate,
+                root=root,
+                bulk=len(paths) > BULK_FILES,
+                on_bytes=on_bytes,
+            )
 
     def documents_below(self, folder: str) -> Iterator[DocumentAtPath]:
         """Return the documents in a folder and below it, by path, with the hashes of their bytes."""
