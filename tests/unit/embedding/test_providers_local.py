@@ -1,5 +1,6 @@
 import base64
 import hashlib
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from analytiq.errors import InvalidInputError, ProviderRefusedError
 from analytiq.inference.embedding.base import InputType
 from analytiq.inference.embedding.providers import minilm
+from analytiq.inference.embedding.providers.idle_release import AfterIdle
 from analytiq.inference.embedding.providers.local import LOCAL_DIMENSIONS, LOCAL_MODEL, LocalEmbedder
 from analytiq.inference.embedding.providers.wordpiece import WordPiece
 from scripts.integer_graph import converted
@@ -54,6 +56,35 @@ def test_meaning_counts_more_than_words(embedder: LocalEmbedder) -> None:
         ]
     )
     assert question @ right > question @ wrong
+
+
+def test_vectors_are_the_same_after_the_memory_of_past_runs_is_released(embedder: LocalEmbedder) -> None:
+    texts = ["a short one", "word " * 700]
+    before = embedder.embed_texts(texts)
+    embedder.release_memory()
+    assert np.array_equal(embedder.embed_texts(texts), before)
+
+
+def test_release_loads_no_model() -> None:
+    unused = LocalEmbedder(LOCAL_MODEL)
+    unused.release_memory()
+    assert unused._loaded is None
+
+
+def test_action_after_idle_is_called_once_for_each_period() -> None:
+    calls: list[int] = []
+    called = threading.Event()
+
+    def action() -> None:
+        calls.append(1)
+        called.set()
+
+    idle = AfterIdle(action, seconds=0.01)
+    for period in (1, 2):
+        called.clear()
+        idle.touch()
+        assert called.wait(30)
+        assert len(calls) == period
 
 
 async def test_vector_does_not_depend_on_the_texts_beside_it(embedder: LocalEmbedder) -> None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from analytiq.errors import InvalidInputError
 from analytiq.inference.embedding.base import BeforeRepeat, InputType, Vectors
+from analytiq.inference.embedding.providers.idle_release import AfterIdle
 from analytiq.inference.embedding.providers.minilm import CONTENT_TOKENS, DIMENSIONS, MiniLm, open_model
 from analytiq.inference.embedding.providers.wordpiece import WordPiece
 
@@ -25,6 +26,9 @@ LOCAL_DIMENSIONS = DIMENSIONS
 # Two windows, about 25 ms of work. A caller's next slice is queued when its last is done, so that a query
 # waits for one slice of each indexing job in flight, not for a batch of a hundred passages.
 _SLICE_TOKENS = 2 * CONTENT_TOKENS
+
+IDLE_SECONDS = 20.0
+"""Seconds without a text after which the memory of past computations is given back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,7 @@ class LocalEmbedder:
         self._lock = threading.Lock()
         self._words: WordPiece | None = None
         self._loaded: tuple[WordPiece, MiniLm] | None = None
+        self._idle = AfterIdle(self.release_memory, seconds=IDLE_SECONDS)
 
     async def embed(
         self, texts: Sequence[str], *, input_type: InputType, before_repeat: BeforeRepeat | None = None
@@ -99,6 +104,7 @@ class LocalEmbedder:
     def token_vectors(self, text: str) -> Vectors:
         """Return the output vectors of a text's own tokens, shape (tokens, 384), not normalised; blocking."""
         words, model = self._load()
+        self._idle.touch()
         parts = [model.token_vectors(window.token_ids) for window in _windows(0, words.ids(text))]
         return np.concatenate(parts)
 
@@ -108,16 +114,26 @@ class LocalEmbedder:
             words = self._word_piece()
         return words.known_share(text)
 
+    def release_memory(self) -> None:
+        """Give back the memory of past computations, in milliseconds; the loaded model stays."""
+        with self._lock:
+            loaded = self._loaded
+        if loaded is not None:
+            loaded[1].release_memory()
+
     def close(self) -> None:
         """End the threads after their running work; the embedder is unusable afterwards."""
+        self._idle.cancel()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _slices(self, texts: Sequence[str]) -> list[list[_Window]]:
         words, _ = self._load()
+        self._idle.touch()
         return list(_sliced(window for index, text in enumerate(texts) for window in _windows(index, words.ids(text))))
 
     def _run(self, windows: Sequence[_Window]) -> _Sums:
         _, model = self._load()
+        self._idle.touch()
         return [(window.text_index, model.token_sum(window.token_ids)) for window in windows]
 
     def _load(self) -> tuple[WordPiece, MiniLm]:
