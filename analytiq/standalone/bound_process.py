@@ -23,7 +23,12 @@ def _end_with_parent() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-if __name__ == "__main__":
+def watch_parent() -> None:
+    """Start the thread that ends this process with its parent."""
     threading.Thread(target=_end_with_parent, name="end-with-parent", daemon=True).start()
+
+
+if __name__ == "__main__":
+    watch_parent()
     sys.argv = sys.argv[1:]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

@@ -24,10 +24,11 @@ from analytiq.standalone.addresses import available_port, is_ready, url_of
 from analytiq.standalone.data_directory import ConnectionFile, DataDirectory
 from analytiq.standalone.embedded_server import EmbeddedServer
 from analytiq.standalone.first_access import Access, open_or_create
+from analytiq.standalone.forked_processes import ForkServer
 from analytiq.standalone.key_files import OLD_KEYS_FILE, SECRET_KEY_FILE, old_keys_of
 from analytiq.standalone.log_files import LogFiles
 from analytiq.standalone.machine import Capacity
-from analytiq.standalone.process_plans import LOGS, plan_processes
+from analytiq.standalone.process_plans import LOGS, MODULES, plan_processes, shared_environment
 from analytiq.standalone.supervision import ManagedProcess
 
 READY_SECONDS = 120.0
@@ -82,6 +83,7 @@ class Platform:
         self._report = report
         self._stack = AsyncExitStack()
         self._database: EmbeddedServer | None = None
+        self._fork_server: ForkServer | None = None
         self._background: list[ManagedProcess] = []
         self._api: list[ManagedProcess] = []
         self._following: asyncio.Task[None] | None = None
@@ -97,6 +99,8 @@ class Platform:
         """
         directory = self._stack.enter_context(DataDirectory.claim(self._options.data_dir))
         port = available_port(self._options.host, self._options.port)
+        # First, since it imports for two seconds, in which the database starts.
+        self._fork_server = await ForkServer.start(shared_environment(directory.path), MODULES)
         uri = await self._open_database(directory)
         access = await open_or_create(uri, self._settings, directory.path)
         secret_key = await self._secret_key(directory, uri)
@@ -132,6 +136,9 @@ class Platform:
         drain_seconds = self._settings.worker.drain_seconds + DRAIN_MARGIN_SECONDS
         for processes in (self._background, self._api):
             await asyncio.gather(*(process.stop(drain_seconds=drain_seconds) for process in processes))
+        fork_server, self._fork_server = self._fork_server, None
+        if fork_server is not None:
+            await fork_server.stop()
         if self._database is not None:
             await self._database.stop()
         following, self._following = self._following, None
@@ -218,11 +225,11 @@ class Platform:
         life_line, writing_end = os.pipe()
         self._stack.callback(os.close, life_line)
         self._stack.callback(os.close, writing_end)
-        self._api = [ManagedProcess(plans.api, life_line=life_line, report=self._report)]
-        self._background = [
-            ManagedProcess(plan, life_line=life_line, report=self._report)
-            for plan in (*plans.workers, plans.reconciler)
+        managed = [
+            ManagedProcess(plan, life_line=life_line, report=self._report, fork_server=self._fork_server)
+            for plan in (plans.api, *plans.workers, plans.reconciler)
         ]
+        self._api, self._background = managed[:1], managed[1:]
         for process in (*self._api, *self._background):
             await process.start()
         files = [process.plan.log_file for process in self._processes if process.plan.log_file is not None]

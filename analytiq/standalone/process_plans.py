@@ -22,8 +22,12 @@ SMALL_PROCESSES = {
 }
 
 
+MODULES = API, WORKERS, RECONCILER = "api", "workers", "reconciler"
+"""Modules of the processes, each with a `main` in its `__main__`."""
 LOGS = "logs"
 """The directory of log files, below the data directory."""
+METRICS = "metrics"
+"""The directory of the processes' shared metrics, below the data directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +60,17 @@ def plan_processes(
         capacity: the number of worker processes, with the slots and model threads of each.
         keeps_logs: whether they log to files in the directory instead of the terminal.
     """
-    environment = child_environment(
+    _emptied(directory / METRICS, "*.db")
+    environment = shared_environment(directory)
+    environment.update(
         {
-            **SMALL_PROCESSES,
             "MONGODB_URI": uri.get_secret_value(),
             "ANALYTIQ_SECRET_KEY": secret_key.get_secret_value(),
             "ANALYTIQ_DATA_DIR": str(directory),
             "ANALYTIQ_API__HOST": host,
             "ANALYTIQ_API__PORT": str(port),
-            "PROMETHEUS_MULTIPROC_DIR": str(_emptied(directory / "metrics", "*.db")),
         }
     )
-    # The API's answer sums the counts of all; with one port they would compete for it.
-    environment.pop("ANALYTIQ_TELEMETRY__METRICS_PORT", None)
     logs = _emptied(directory / LOGS, "*.log") if keeps_logs else None
     count = capacity.workers
     names = ["worker"] if count == 1 else [f"worker-{number}" for number in range(1, count + 1)]
@@ -78,10 +80,20 @@ def plan_processes(
         "ANALYTIQ_EMBEDDING__LOCAL_THREADS": str(capacity.threads),
     }
     return Plans(
-        api=_plan("api", "api", environment, logs),
-        workers=[_plan(name, "workers", working, logs) for name in names],
-        reconciler=_plan("reconciler", "reconciler", environment, logs),
+        api=_plan("api", API, environment, logs),
+        workers=[_plan(name, WORKERS, working, logs) for name in names],
+        reconciler=_plan("reconciler", RECONCILER, environment, logs),
     )
+
+
+def shared_environment(directory: Path) -> dict[str, str]:
+    """Return the part of the environment that all processes share, without any secret of the installation."""
+    metrics = directory / METRICS
+    metrics.mkdir(mode=0o700, exist_ok=True)
+    environment = child_environment({**SMALL_PROCESSES, "PROMETHEUS_MULTIPROC_DIR": str(metrics)})
+    # The API's answer sums the counts of all; with one port they would compete for it.
+    environment.pop("ANALYTIQ_TELEMETRY__METRICS_PORT", None)
+    return environment
 
 
 def _plan(name: str, module: str, environment: Mapping[str, str], logs: Path | None) -> ProcessPlan:

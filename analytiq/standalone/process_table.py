@@ -49,6 +49,8 @@ def _name(pid: int) -> str:
     arguments = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
     if any(argument.endswith("bound_process.py") for argument in arguments):
         return arguments[-2]
+    if any(argument.endswith("process_forking.py") for argument in arguments):
+        return "fork server"
     if "embedded_guardian.py" in " ".join(arguments):
         return "guardian of mongod"
     if any("analytiq.ingestion.parsing.fork_server" in argument for argument in arguments):

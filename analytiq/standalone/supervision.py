@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from analytiq.errors import PermanentError
 from analytiq.standalone import bound_process
+from analytiq.standalone.forked_processes import ForkedProcess, ForkServer
 
 SHORT_LIFE_SECONDS = 10.0
 """A process that lived longer is restarted at once: its start has not caused its end."""
@@ -21,6 +22,8 @@ MAX_RESTART_PAUSE_SECONDS = 30.0
 MAX_SHORT_LIVES_AT_START = 3
 
 Report = Callable[[str], None]
+
+_Process = asyncio.subprocess.Process | ForkedProcess
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +42,22 @@ class ProcessPlan:
 class ManagedProcess:
     """Keeps one process running from `start` to `stop`."""
 
-    def __init__(self, plan: ProcessPlan, *, life_line: int, report: Report) -> None:
+    def __init__(
+        self, plan: ProcessPlan, *, life_line: int, report: Report, fork_server: ForkServer | None = None
+    ) -> None:
         """Prepare; nothing runs yet.
 
         Args:
             plan: the process to run.
             life_line: reading end of the pipe whose closing ends the process (`bound_process`).
             report: called with a sentence each time the process died.
+            fork_server: forks the process while it runs; without it, the process is an interpreter of its own.
         """
         self.plan = plan
+        self._fork_server = fork_server
         self._life_line = life_line
         self._report = report
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: _Process | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._is_settled = False
 
@@ -122,10 +129,19 @@ class ManagedProcess:
             await asyncio.sleep(pause_seconds)
             process = self._process = await self._spawn()
 
-    async def _spawn(self) -> asyncio.subprocess.Process:
+    async def _spawn(self) -> _Process:
         with contextlib.ExitStack() as stack:
             log = self.plan.log_file
             output = None if log is None else stack.enter_context(_open_log(log))
+            if self._fork_server is not None:
+                # A fork server that has died leaves the processes to interpreters of their own.
+                with contextlib.suppress(OSError):
+                    return await self._fork_server.fork(
+                        self.plan.module,
+                        self.plan.environment,
+                        standard_input=self._life_line,
+                        output=None if output is None else output.fileno(),
+                    )
             return await asyncio.create_subprocess_exec(
                 # -P: a directory called `api` in the user's working directory must not shadow the package.
                 *(sys.executable, "-P", bound_process.__file__, self.plan.module),
@@ -148,7 +164,7 @@ def _open_log(path: Path) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode=0o600), "ab")
 
 
-def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+def _signal(process: _Process, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):
         process.send_signal(number)
 

@@ -38,7 +38,7 @@ def eventually(condition: Callable[[], object]) -> None:
 
 def child_called(running: Running, name: str) -> psutil.Process | None:
     """The process of `up` that runs the module `name`."""
-    for child in psutil.Process(running.process.pid).children():
+    for child in psutil.Process(running.process.pid).children(recursive=True):
         try:
             if child.cmdline()[-1:] == [name]:
                 return child

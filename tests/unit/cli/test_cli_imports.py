@@ -45,3 +45,11 @@ def test_supervising_process_stays_small(module: str) -> None:
     assert "pymongo" in loaded
     # numpy comes with the repositories, whose indexes the migrations create.
     assert not (loaded & set(HEAVY)) - {"numpy"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", ["api.__main__", "workers.__main__", "reconciler.__main__"])
+def test_process_imports_models_and_parsers_only_when_it_uses_them(module: str) -> None:
+    loaded = loaded_by(module)
+    assert "pymongo" in loaded
+    assert not loaded & {"litellm", "openai", "onnxruntime", "onnx", "chonkie", "pypdfium2", "PIL"}
