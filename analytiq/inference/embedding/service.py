@@ -9,6 +9,7 @@ from analytiq.inference.embedding.cache_key import cache_key, chunk_hash
 from analytiq.inference.embedding.calling import Calling
 from analytiq.inference.embedding.filling import Filling, Wanted
 from analytiq.inference.embedding.models import ChosenModel, EmbeddingModels
+from analytiq.inference.embedding.question_cache import QuestionCache
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.organization import Organization
 from analytiq.models.quota import SpuPurpose
@@ -33,6 +34,7 @@ class EmbeddingService:
         self._cache = rows.embedding_cache
         self._metering = metering
         self._calling = calling
+        self._questions = QuestionCache()
         self._filling = Filling(rows, metering, calling, lease_seconds=CLAIM_LEASE_SECONDS)
 
     async def dimensions_of(self, organization: Organization, model: str) -> int:
@@ -101,7 +103,10 @@ class EmbeddingService:
             )
             for text_hash in hashes
         ]
-        found = await self._look_up(list(dict.fromkeys(keys)))
+        is_question = input_type is InputType.QUERY
+        kept = self._questions.find(keys) if is_question else dict[str, Vectors]()
+        unknown = [key for key in dict.fromkeys(keys) if key not in kept]
+        found = kept | await self._look_up(unknown)
         missing = [key for key in dict.fromkeys(keys) if key not in found]
         metrics.cache_hits.labels(model=model).inc(len(keys) - len(missing))
         metrics.cache_misses.labels(model=model).inc(len(missing))
@@ -123,6 +128,8 @@ class EmbeddingService:
             filled = await fill(wanted, missing)
             found |= filled.embeddings
             embedded = filled.embedded
+        if is_question:
+            self._questions.keep({key: found[key] for key in unknown})
         await self._metering.note_saved(purpose, len(keys) - embedded)
         return np.stack([found[key] for key in keys])
 
