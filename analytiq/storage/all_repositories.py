@@ -24,6 +24,7 @@ from analytiq.storage.repositories.embedding_cache import EmbeddingCacheReposito
 from analytiq.storage.repositories.embedding_claims import EmbeddingClaimRepository
 from analytiq.storage.repositories.erasures import ErasureRepository
 from analytiq.storage.repositories.forecasts import ForecastRepository
+from analytiq.storage.repositories.hit_checks import HitCheckRepository
 from analytiq.storage.repositories.idempotency import IdempotencyRepository
 from analytiq.storage.repositories.index_contents import IndexContentRepository
 from analytiq.storage.repositories.index_entries import GenerationRepository, IndexEntryRepository
@@ -120,6 +121,7 @@ class Repositories:
     kb_work = _lazily(KnowledgeBaseWorkRepository)
     entries = _lazily(IndexEntryRepository)
     generations = _lazily(GenerationRepository)
+    hit_checks = _lazily(HitCheckRepository)
     vectors = _lazily(VectorRepository)
     vector_survey = _lazily(VectorSurvey)
     chunk_pages = _lazily(ChunkPageRepository)

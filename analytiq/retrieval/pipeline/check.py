@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.retrieval.pipeline.context import Hit, Key, SearchContext
+from analytiq.retrieval.pipeline.details import TAGS
 from analytiq.storage.all_repositories import Repositories
 
 
@@ -12,8 +13,7 @@ class Check:
     """Checker of hits, by majority reads on the primary."""
 
     def __init__(self, repositories: Repositories) -> None:
-        self._documents = repositories.documents
-        self._entries = repositories.entries
+        self._hit_checks = repositories.hit_checks
 
     async def run(self, context: SearchContext) -> None:
         """Keep the hits whose index entry names their generation and whose document is a member.
@@ -39,27 +39,26 @@ class Check:
     async def _check(
         self, context: SearchContext, knowledge_base: KnowledgeBase, hits: Sequence[Hit]
     ) -> tuple[set[Key], bool]:
-        """Return the hits to drop, and True if one of them is of a replaced generation.
-
-        Two `$in` finds: 3 ms against 9 for `$lookup` at 50 documents.
-        """
-        document_ids = {hit.document_id for hit in hits}
-        organization_id = knowledge_base.organization_id
-        entries, members = await asyncio.gather(
-            self._entries.of_documents(organization_id, knowledge_base.id, document_ids),
-            self._documents.members(organization_id, document_ids, knowledge_base.tag_ids),
+        """Return the hits to drop, and True if one of them is of a replaced generation."""
+        truth = await self._hit_checks.read(
+            knowledge_base.organization_id,
+            knowledge_base.id,
+            {hit.document_id for hit in hits},
+            knowledge_base.tag_ids,
+            with_tag_names=TAGS in context.request.include,
         )
-        context.members |= members
-        for entry in entries.values():
-            context.chunk_counts[entry.generation_id] = entry.counts
-            context.text_hashes[entry.generation_id] = entry.text_hash
+        context.members |= truth.members
+        context.tag_names |= truth.tag_names
+        for version in truth.versions.values():
+            context.chunk_counts[version.generation_id] = version.counts
+            context.text_hashes[version.generation_id] = version.text_hash
         dropped: set[Key] = set()
         is_outdated = False
         for hit in hits:
-            entry = entries.get(hit.document_id)
-            if entry is None or hit.document_id not in members:
+            version = truth.versions.get(hit.document_id)
+            if version is None or hit.document_id not in truth.members:
                 dropped.add(hit.key)
-            elif entry.generation_id != hit.generation_id:
+            elif version.generation_id != hit.generation_id:
                 dropped.add(hit.key)
                 is_outdated = True
         return dropped, is_outdated

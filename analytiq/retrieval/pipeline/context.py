@@ -100,6 +100,8 @@ class SearchContext:
     """Hits that may be shown, best first after fusion."""
     members: dict[str, Member] = field(default_factory=dict[str, Member])
     """The hits' documents by id."""
+    tag_names: dict[str, str] = field(default_factory=dict[str, str])
+    """The names of their tags by id, if the request asks for tags."""
     chunk_counts: dict[str, ChunkCounts] = field(default_factory=dict[str, ChunkCounts])
     """Generation → its chunks by index type."""
     text_hashes: dict[str, str] = field(default_factory=dict[str, str])

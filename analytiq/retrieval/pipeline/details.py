@@ -57,13 +57,16 @@ class Details:
 
     def __init__(self, repositories: Repositories) -> None:
         self._documents = repositories.document_survey
-        self._tags = repositories.tags
 
     async def of(
-        self, organization_id: str, members: Mapping[str, Member], wanted: WantedDetails
+        self,
+        organization_id: str,
+        members: Mapping[str, Member],
+        tag_names: Mapping[str, str],
+        wanted: WantedDetails,
     ) -> dict[str, DocumentDetails]:
         """Return the details by document id. Metadata, which may be large, is read now; deleted documents have none."""
-        names = await self._tag_names(organization_id, members) if wanted.tags else dict[str, str]()
+        names = tag_names if wanted.tags else dict[str, str]()
         metadata = await self._metadata(organization_id, members, wanted)
         return {
             document_id: DocumentDetails(
@@ -73,10 +76,6 @@ class Details:
             )
             for document_id, member in members.items()
         }
-
-    async def _tag_names(self, organization_id: str, members: Mapping[str, Member]) -> dict[str, str]:
-        tag_ids = {tag_id for member in members.values() for tag_id in member.tag_ids}
-        return {tag.id: tag.name for tag in await self._tags.with_ids(organization_id, sorted(tag_ids))}
 
     async def _metadata(
         self, organization_id: str, members: Mapping[str, Member], wanted: WantedDetails

@@ -33,7 +33,7 @@ async def expand(context: SearchContext, vectors: VectorRepository, retrieve: Re
     documents = {hit.document_id: context.members[hit.document_id] for hit in shown}
     wanted = WantedDetails.of(context.request.include)
     with context.trace.step("details"):
-        described = await details.of(context.organization.id, documents, wanted) if documents else {}
+        described = await details.of(context.organization.id, documents, context.tag_names, wanted) if documents else {}
     ranks = {hit.key: rank for rank, hit in enumerate(page, start=context.request.skip + 1)}
     sections = await read_sections(context, vectors, page) if context.request.include_section else {}
     context.results = [

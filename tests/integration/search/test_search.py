@@ -243,6 +243,7 @@ async def test_whatever_a_search_decides_by_is_read_at_majority(
         level = command.get("readConcern", {}).get("level", "local")
         stages = command.get("pipeline", [])
         joined = [stage["$lookup"]["from"] for stage in stages if "$lookup" in stage]
+        joined += [stage["$unionWith"]["coll"] for stage in stages if "$unionWith" in stage]
         for collection in (row["ns"].split(".", 1)[1], *joined):
             read_concerns.setdefault(collection, set()).add(level)
     await migrated.database["system.profile"].drop()
