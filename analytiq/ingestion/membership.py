@@ -4,9 +4,9 @@ A change enqueues one job about its own side only. The job runs after that chang
 enqueues the pairs; if both sides gain the same tag at once, the later commit sees the other.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from analytiq.models.job import JobRequest, Priority
+from analytiq.models.job import Job, JobRequest, Priority
 from analytiq.models.job_payloads import DocumentMembershipPayload, KbMembershipPayload, SyncPayload
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.storage.repositories.documents import DocumentRepository
@@ -63,6 +63,34 @@ class Membership:
         await self._jobs.enqueue(requests, request_id=request_id)
         await checkpoint("membership.document_pairs_enqueued")
         return len(requests)
+
+    async def enqueue_pairs_of_documents(self, organization_id: str, jobs: Mapping[str, Job]) -> None:
+        """Sync each document with every knowledge base it is in or should be in, in four commands.
+
+        `jobs`: the job of each document, by the document's id; its request id and priority pass on to the syncs.
+        """
+        # The documents first, as for a single one: a knowledge base that gains a tag later has its own job.
+        tags_of = {
+            document.id: frozenset(document.tag_ids)
+            for document in await self._documents.of_organizations([organization_id], jobs.keys())
+        }
+        kb_ids_of: dict[str, set[str]] = {document_id: set() for document_id in jobs}
+        for entry in await self._entries.in_all_knowledge_bases(organization_id, jobs.keys()):
+            kb_ids_of[entry.document_id].add(entry.kb_id)
+        wanted = frozenset[str]().union(*tags_of.values())
+        for knowledge_base in await self._knowledge_bases.with_tags_for_job(organization_id, wanted):
+            for document_id, tags in tags_of.items():
+                if not tags.isdisjoint(knowledge_base.tag_ids):
+                    kb_ids_of[document_id].add(knowledge_base.id)
+        requests = [
+            sync_request(organization_id, kb_id, document_id, priority=jobs[document_id].priority).model_copy(
+                update={"request_id": jobs[document_id].request_id}
+            )
+            for document_id, kb_ids in kb_ids_of.items()
+            for kb_id in sorted(kb_ids)
+        ]
+        await self._jobs.enqueue(requests)
+        await checkpoint("membership.document_pairs_enqueued")
 
     async def enqueue_pairs_of_kb(self, knowledge_base: KnowledgeBase, *, request_id: str | None) -> int:
         """Sync the knowledge base with every document that is in it or should be; return their number.

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 import structlog
 
 from analytiq.assistants.prompts.requests import run_request
-from analytiq.jobs.queue.handling import follows, job
+from analytiq.jobs.queue.handling import follows, follows_batch, job
 from analytiq.jobs.queue.runner import RunningJob
+from analytiq.models.job import Job
 from analytiq.models.job_payloads import CleanPromptPayload, DocumentMembershipPayload, PromptMembershipPayload
 from analytiq.models.prompt import Prompt
 from analytiq.storage.all_repositories import Repositories
@@ -40,6 +41,25 @@ class PromptTriggers:
         """Request the runs required by a changed document."""
         job = running.job
         await self.run_on_document(job.organization_id, payload.document_id, request_id=job.request_id)
+
+    @follows_batch(DocumentMembershipPayload)
+    async def follow_document_memberships(
+        self, jobs: Sequence[Job], payloads: Sequence[DocumentMembershipPayload]
+    ) -> None:
+        """Request the runs required by several changed documents of an organization."""
+        organization_id = jobs[0].organization_id
+        request_ids = {payload.document_id: job.request_id for job, payload in zip(jobs, payloads, strict=True)}
+        found = await self._documents.of_organizations([organization_id], request_ids.keys())
+        documents = [document for document in found if document.text_hash is not None and document.character_count]
+        tag_ids = frozenset(tag_id for document in documents for tag_id in document.tag_ids)
+        for prompt in await self._prompts.with_tags(organization_id, tag_ids):
+            pairs_of: dict[str | None, list[tuple[str, str]]] = {}
+            for document in documents:
+                if document.text_hash and not set(prompt.configuration.tag_ids).isdisjoint(document.tag_ids):
+                    pairs = pairs_of.setdefault(request_ids[document.id], [])
+                    pairs.append((document.id, document.text_hash))
+            for request_id, pairs in pairs_of.items():
+                await self._request(prompt, pairs, request_id)
 
     async def run_on_document(self, organization_id: str, document_id: str, *, request_id: str | None) -> int:
         """Request a run of each prompt with a tag of the document that has none for its text; return their number."""

@@ -13,18 +13,18 @@ from analytiq.errors import EmptyDocumentError, PermanentError, WrongPasswordErr
 from analytiq.ingestion.documents.naming import file_name_of
 from analytiq.ingestion.documents.requests import clean_request
 from analytiq.ingestion.extraction.picture_reader import PictureReader
+from analytiq.ingestion.extraction.small_texts import LONGEST_READ_HERE_BYTES, SmallTextExtraction, read_here
 from analytiq.ingestion.membership import document_changed
-from analytiq.ingestion.parsing.base import ParseOptions, TypeHints
-from analytiq.ingestion.parsing.formats import HEAD_BYTES, hints_of, text_by_name
-from analytiq.ingestion.parsing.plain_text import parse_utf8
+from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.formats import hints_of
 from analytiq.ingestion.parsing.reading import DocumentReader
-from analytiq.ingestion.parsing.registry import PLAIN_TEXT_PARSER, default_registry
 from analytiq.ingestion.quality.counting import flaw_counts
 from analytiq.ingestion.quality.judging import judged
 from analytiq.ingestion.quality.telling import flaw_warnings
 from analytiq.jobs.queue import retry
-from analytiq.jobs.queue.handling import job, when_dead
+from analytiq.jobs.queue.handling import job, job_batch, when_dead
 from analytiq.jobs.queue.runner import RunningJob
+from analytiq.jobs.queue.running_batch import RunningBatch
 from analytiq.models.document import Document, DocumentState, Failure
 from analytiq.models.job import Job
 from analytiq.models.job_payloads import ExtractPayload
@@ -43,10 +43,6 @@ from analytiq.telemetry import traces
 from analytiq.telemetry.checkpoints import checkpoint
 
 log = structlog.get_logger(__name__)
-
-LONGEST_READ_HERE_BYTES = 256 * 1024
-"""Longest UTF-8 text read in this process, in about 2 ms; longer texts would delay its other jobs."""
-
 
 DEEPEST_PARTS = 3
 """Most containers around a part: an archive in an archive in an archive is unpacked, one in that is not."""
@@ -86,6 +82,7 @@ class Extraction:
         self._reader = readers.documents
         self._pictures = readers.pictures
         self._settings = settings
+        self._small_texts = SmallTextExtraction(rows)
         self._organizations = OrganizationRepository(rows.connection)
 
     @job(ExtractPayload)
@@ -117,6 +114,11 @@ class Extraction:
         parsed = replace(parsed, warnings=(*parsed.warnings, *refusal_warnings(refused)))
         with traces.span("extraction.serve", pages=len(parsed.pages)):
             await self._serve(running, document, parsed, content_type)
+
+    @job_batch(ExtractPayload)
+    async def handle_batch(self, batch: RunningBatch, payloads: Sequence[ExtractPayload]) -> None:
+        """Extract the new documents among these that are short plain texts, together."""
+        await self._small_texts.extract(batch, [payload.document_id for payload in payloads])
 
     @when_dead(ExtractPayload)
     async def fail_document(self, job: Job, payload: ExtractPayload, failure: Failure) -> None:
@@ -152,7 +154,9 @@ class Extraction:
                     target.write(part)
             # The sender's claim about a file may be wrong or a lie; detect the type by its bytes.
             hints = hints_of(document.document_name, declared=document.content_type)
-            read = _read_here(path, document, hints)
+            read = None
+            if document.byte_size <= LONGEST_READ_HERE_BYTES:
+                read = read_here(path.read_bytes(), hints)
             if read is not None:
                 return await asyncio.to_thread(judged, read[0]), read[1]
             content_type = await self._reader.detect(path, hints, organization_id=document.organization_id)
@@ -268,19 +272,6 @@ class Extraction:
 
 def _depth(document: Document) -> int:
     return 0 if document.part_of is None else len(document.part_of.container_ids)
-
-
-def _read_here(path: Path, document: Document, hints: TypeHints) -> tuple[ParsedDocument, str] | None:
-    """Read a short UTF-8 text with a plain-text name, with its content type; return None for any other file."""
-    if document.byte_size > LONGEST_READ_HERE_BYTES:
-        return None
-    content = path.read_bytes()
-    content_type = text_by_name(content[:HEAD_BYTES], hints)
-    # A package may bring a plain text parser of its own, and foreign code runs in the sandbox only.
-    if content_type is None or default_registry().entry_for(content_type).reference != PLAIN_TEXT_PARSER:
-        return None
-    parsed = parse_utf8(content)
-    return None if parsed is None else (parsed, content_type)
 
 
 def _suffix(document_name: str) -> str:

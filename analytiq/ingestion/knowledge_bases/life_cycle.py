@@ -1,12 +1,14 @@
 """Jobs of a whole knowledge base: membership, activation, statistics, dropping."""
 
 import asyncio
+from collections.abc import Sequence
 
 import structlog
 
 from analytiq.ingestion.membership import Membership, kb_changed
-from analytiq.jobs.queue.handling import after_attempt, follows, job
+from analytiq.jobs.queue.handling import after_attempt, follows, job, job_batch
 from analytiq.jobs.queue.runner import RunningJob
+from analytiq.jobs.queue.running_batch import RunningBatch
 from analytiq.models.job import Job, JobState
 from analytiq.models.job_payloads import DocumentMembershipPayload, DropKbPayload, KbMembershipPayload, SyncPayload
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
@@ -47,6 +49,16 @@ class KnowledgeBaseLifeCycle:
         await self._membership.enqueue_pairs_of_document(
             job.organization_id, payload.document_id, request_id=job.request_id, priority=job.priority
         )
+
+    @job_batch(DocumentMembershipPayload)
+    async def handle_document_memberships(
+        self, batch: RunningBatch, payloads: Sequence[DocumentMembershipPayload]
+    ) -> None:
+        """Enqueue the syncs of several changed documents of an organization together."""
+        jobs = {payload.document_id: running.job for running, payload in zip(batch.jobs, payloads, strict=True)}
+        await self._membership.enqueue_pairs_of_documents(batch.jobs[0].job.organization_id, jobs)
+        for running in batch.jobs:
+            batch.note_done(running)
 
     @job(KbMembershipPayload)
     async def handle_kb_membership(self, running: RunningJob, payload: KbMembershipPayload) -> None:

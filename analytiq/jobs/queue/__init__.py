@@ -14,6 +14,8 @@ States of a job row, whose id is its deduplication key:
                                               ▲    permanent error, attempts exhausted
                                               └── lease run out `max_worker_deaths` times
 
+Several jobs of a partition may be claimed and finished together (`batch_runner`); each has the states above.
+
 A worker owns a job by the token of its lease. Every write of an outcome checks the token, so that a worker
 paused for longer than its lease writes nothing. Time in the queue never counts as being stuck.
 """

@@ -295,6 +295,40 @@ class DocumentRepository:
         )
         return decode(Document, row) if row else None
 
+    async def mark_all_extracted(
+        self,
+        session: Session,
+        organization_id: str,
+        texts: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        """Point documents at their first texts, in one command; the caller has read them in the same transaction.
+
+        `texts`: by document id, the fields as in `mark_extracted`, and warnings.
+        """
+        writes = [
+            UpdateOne(
+                {"_id": object_id(document_id), "organization_id": organization_id},
+                {
+                    "$set": {
+                        **text,
+                        "state": DocumentState.EXTRACTED.value,
+                        "error": None,
+                        "updated_at": clock.now(),
+                    },
+                    "$inc": {"rev": 1},
+                },
+            )
+            for document_id, text in texts.items()
+        ]
+        await self._collection.bulk_write(writes, ordered=False, session=session)
+
+    async def present_among(
+        self, session: Session, organization_id: str, document_ids: Collection[str]
+    ) -> dict[str, Document]:
+        """Return the organization's documents by id, as the transaction's snapshot has them."""
+        query: Row = {"_id": {"$in": object_ids(set(document_ids))}, "organization_id": organization_id}
+        return {str(row["_id"]): decode(Document, row) async for row in self._collection.find(query, session=session)}
+
     async def mark_failed(
         self,
         organization_id: str,

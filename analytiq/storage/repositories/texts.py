@@ -7,7 +7,7 @@ Like vectors, a text is staged under a fresh id, and becomes current once the do
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -73,22 +73,7 @@ class TextRepository:
         text_id = new_id()
         segments = _segments(text.text)
         await self._heads.insert_one(
-            {
-                "_id": object_id(text_id),
-                "organization_id": organization_id,
-                "document_id": document_id,
-                "state": "staging",
-                "character_count": len(text.text),
-                "segment_count": len(segments),
-                "text": None if segments else text.text,
-                "title": text.title,
-                "pages": [
-                    [page.page_number, page.start, page.end, page.source.value, page.name] for page in text.pages
-                ],
-                "blocks": packed_blocks(text.blocks),
-                "flaws": packed_flaws(text.flaws),
-                "created_at": clock.now(),
-            }
+            _head(organization_id, document_id, text_id, text, segment_count=len(segments), state="staging")
         )
         for index, segment in enumerate(segments):
             await self._segments.insert_one(
@@ -102,6 +87,20 @@ class TextRepository:
                 }
             )
         return text_id, text_hash(text)
+
+    async def insert_current(
+        self, session: Session, organization_id: str, texts: Mapping[str, tuple[str, DocumentText]]
+    ) -> None:
+        """Insert texts of at most HEAD_CHARACTERS as current ones, in one command.
+
+        `texts`: by document id, each with its text id, which is new. In the transaction that points the documents at
+        them: a crash leaves nothing behind.
+        """
+        rows = [
+            _head(organization_id, document_id, text_id, text, segment_count=0, state="current")
+            for document_id, (text_id, text) in texts.items()
+        ]
+        await self._heads.insert_many(rows, ordered=False, session=session)
 
     async def serve(self, session: Session, text_id: str, *, instead_of: str | None) -> None:
         """Mark a staged text as current, and the former one as superseded.
@@ -362,6 +361,25 @@ def text_hash(text: DocumentText) -> str:
     digest.update(blocks_digest(text.blocks))
     digest.update(flaws_digest(text.flaws))
     return digest.hexdigest()
+
+
+def _head(
+    organization_id: str, document_id: str, text_id: str, text: DocumentText, *, segment_count: int, state: str
+) -> Row:
+    return {
+        "_id": object_id(text_id),
+        "organization_id": organization_id,
+        "document_id": document_id,
+        "state": state,
+        "character_count": len(text.text),
+        "segment_count": segment_count,
+        "text": None if segment_count else text.text,
+        "title": text.title,
+        "pages": [[page.page_number, page.start, page.end, page.source.value, page.name] for page in text.pages],
+        "blocks": packed_blocks(text.blocks),
+        "flaws": packed_flaws(text.flaws),
+        "created_at": clock.now(),
+    }
 
 
 def _span(page: list[Any]) -> PageSpan:
