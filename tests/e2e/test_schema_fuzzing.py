@@ -1,11 +1,13 @@
 """Whatever the schema allows, and what it does not, is answered and never with an error of the server."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 from tests.e2e.running_platform import Running, make_organization
 
+HOOKS = Path(__file__).with_name("fuzzing_hooks.py")
 SECONDS = 60
 """The longer it looks the more it finds: `schemathesis run` by hand went through 27,000 calls in six minutes."""
 ENDS_IT_ALL = ("delete_organization",)
@@ -39,6 +41,7 @@ def test_no_call_makes_the_server_fail(running: Running, tmp_path: Path) -> None
             *left_out,
         ],
         cwd=tmp_path,
+        env={**os.environ, "SCHEMATHESIS_HOOKS": str(HOOKS)},
         capture_output=True,
         text=True,
         check=False,

@@ -47,6 +47,7 @@ class TinyEmbedder:
         self.model = model
         self.batch_size = 2
         self.dimensions = DIMENSIONS
+        self.has_tokenizer = True
 
     async def embed(
         self, texts: Sequence[str], *, input_type: InputType, before_repeat: BeforeRepeat | None = None
