@@ -37,7 +37,7 @@ class Sender:
     reader: Reader
     directory: Path
     texts: dict[str, str] = field(default_factory=dict)
-    """What is to be found in the end, by document."""
+    """The texts to be found in the end, by document."""
     deleted: list[str] = field(default_factory=list)
 
     async def send_all(self, primary_falls: asyncio.Event) -> None:
@@ -68,7 +68,7 @@ class Sender:
         return ids
 
     def finds(self, kb_id: str) -> dict[str, str]:
-        """What a search over its API finds: each document's text, whose passages count as often as they are given."""
+        """Return the texts that a search over its API finds, by document; a passage counts as often as it is given."""
         passages = self.client.search(kb_id, QUESTION, top_k=100, deduplicate=False).results
         found: dict[str, str] = {}
         for passage in sorted(passages, key=lambda passage: passage.chunk_index):

@@ -51,7 +51,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What a process is to be (a worker, unless it is to be an API or a reconciler) and do.
+    """The kind of a process (a worker, unless it is an API or a reconciler) and its work.
 
     `directory` holds its log, and a file for each fault that has come about. `call` is empty for a worker, else what
     it calls: `("upload", organization_id, {...})` or `("create_knowledge_base", organization_id, {...})`. `constants`

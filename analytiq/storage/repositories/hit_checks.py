@@ -1,4 +1,4 @@
-"""What decides whether a search may show a hit, read in one command."""
+"""Entries, documents and tag names of hits, by which a search decides what it may show; read in one command."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How waiting files are cut into batches, and what becomes of batches that fail."""
+"""Batches of waiting files: their bounds, and the files of those that fail."""
 
 import asyncio
 from collections.abc import Sequence

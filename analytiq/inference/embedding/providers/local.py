@@ -110,7 +110,7 @@ class LocalEmbedder:
 
     @property
     def has_tokenizer(self) -> bool:
-        """Whether the tokenizer is loaded, so that `known_share` waits for nothing."""
+        """Return True once the tokenizer is loaded, so that `known_share` waits for nothing."""
         return self._words is not None
 
     def known_share(self, text: str) -> float:
