@@ -62,11 +62,14 @@ _STATE_ID = "migrations"
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One step; `version` counts up by one."""
+    """One step; `version` counts up by one.
+
+    The declared indexes exist before `apply`; without it, they are all that the step needs.
+    """
 
     version: int
     name: str
-    apply: Callable[[MongoConnection], Awaitable[None]]
+    apply: Callable[[MongoConnection], Awaitable[None]] | None = None
 
 
 def declared_indexes() -> dict[str, list[IndexModel]]:
@@ -98,45 +101,43 @@ async def _create_indexes(connection: MongoConnection) -> None:
 
 
 async def _open_spu_accounts(connection: MongoConnection) -> None:
-    await _create_indexes(connection)
     used_of = await ledger.LedgerRepository(connection).used()
     await quotas.QuotaRepository(connection).open_accounts(used_of)
 
 
 async def _order_lists_of_jobs(connection: MongoConnection) -> None:
-    await _create_indexes(connection)
     present = await connection.database["jobs"].index_information()
     if jobs.UNSORTED_INDEX in present:
         await connection.database["jobs"].drop_index(jobs.UNSORTED_INDEX)
 
 
 MIGRATIONS = (
-    Migration(1, "indexes", _create_indexes),
-    Migration(2, "indexes of lanes and of the jobs' history", _create_indexes),
-    Migration(3, "indexes of workers", _create_indexes),
-    Migration(4, "index of the history of knowledge bases", _create_indexes),
-    Migration(5, "index of staged texts", _create_indexes),
-    Migration(6, "indexes of rate limits", _create_indexes),
-    Migration(7, "indexes of the usage of chat models", _create_indexes),
+    Migration(1, "indexes"),
+    Migration(2, "indexes of lanes and of the jobs' history"),
+    Migration(3, "indexes of workers"),
+    Migration(4, "index of the history of knowledge bases"),
+    Migration(5, "index of staged texts"),
+    Migration(6, "indexes of rate limits"),
+    Migration(7, "indexes of the usage of chat models"),
     Migration(8, "index of jobs by kind", _order_lists_of_jobs),
-    Migration(9, "indexes that find the rows of an organization", _create_indexes),
+    Migration(9, "indexes that find the rows of an organization"),
     Migration(10, "accounts of SPUs, with what the ledger says was used", _open_spu_accounts),
-    Migration(11, "leases and reports of the reconciler", _create_indexes),
-    Migration(12, "claims on embeddings under way, and what the cache has let go", _create_indexes),
-    Migration(13, "indexes of prompts, runs and results", _create_indexes),
-    Migration(14, "indexes of chats", _create_indexes),
-    Migration(15, "indexes of people and of the audit log", _create_indexes),
-    Migration(16, "accounts of storage, and the index that documents are counted by", _create_indexes),
-    Migration(17, "index of chats by their owner", _create_indexes),
-    Migration(18, "index of dead jobs by error, and indexes of records of backups", _create_indexes),
-    Migration(19, "index of documents by the type of their file", _create_indexes),
-    Migration(20, "indexes of documents by their last change and by their state", _create_indexes),
-    Migration(21, "unique names of knowledge bases", _create_indexes),
-    Migration(22, "indexes that count a knowledge base's failed and empty documents", _create_indexes),
-    Migration(23, "last runs of organizations' periodic tasks", _create_indexes),
-    Migration(24, "unique external identities of documents", _create_indexes),
-    Migration(25, "indexes of the parts of documents", _create_indexes),
-    Migration(26, "readings of pictures by vision models", _create_indexes),
+    Migration(11, "leases and reports of the reconciler"),
+    Migration(12, "claims on embeddings under way, and what the cache has let go"),
+    Migration(13, "indexes of prompts, runs and results"),
+    Migration(14, "indexes of chats"),
+    Migration(15, "indexes of people and of the audit log"),
+    Migration(16, "accounts of storage, and the index that documents are counted by"),
+    Migration(17, "index of chats by their owner"),
+    Migration(18, "index of dead jobs by error, and indexes of records of backups"),
+    Migration(19, "index of documents by the type of their file"),
+    Migration(20, "indexes of documents by their last change and by their state"),
+    Migration(21, "unique names of knowledge bases"),
+    Migration(22, "indexes that count a knowledge base's failed and empty documents"),
+    Migration(23, "last runs of organizations' periodic tasks"),
+    Migration(24, "unique external identities of documents"),
+    Migration(25, "indexes of the parts of documents"),
+    Migration(26, "readings of pictures by vision models"),
 )
 
 
@@ -170,23 +171,34 @@ async def _version(connection: MongoConnection) -> int:
 
 
 async def _apply_missing(connection: MongoConnection, token: str) -> list[str]:
+    """Create the declared indexes once, then apply and record each missing step."""
+    present = await _version(connection)
+    missing = [migration for migration in MIGRATIONS if migration.version > present]
+    if missing:
+        await _create_indexes(connection)
     applied: list[str] = []
-    for migration in MIGRATIONS:
-        if migration.version > await _version(connection):
+    for position, migration in enumerate(missing, start=1):
+        if migration.apply is not None:
             await migration.apply(connection)
-            await connection.database["schema_migrations"].update_one(
-                {"_id": _STATE_ID, "token": token},
-                [
-                    {
-                        "$set": {
-                            "version": {"$max": ["$version", migration.version]},
-                            "lease_expires_at": {"$add": ["$$NOW", LEASE_SECONDS * 1000]},
-                        }
-                    }
-                ],
-            )
-            applied.append(migration.name)
+        # Steps without work of their own are recorded with the next that has some.
+        if migration.apply is not None or position == len(missing):
+            await _record(connection, token, migration.version)
+        applied.append(migration.name)
     return applied
+
+
+async def _record(connection: MongoConnection, token: str, version: int) -> None:
+    await connection.database["schema_migrations"].update_one(
+        {"_id": _STATE_ID, "token": token},
+        [
+            {
+                "$set": {
+                    "version": {"$max": ["$version", version]},
+                    "lease_expires_at": {"$add": ["$$NOW", LEASE_SECONDS * 1000]},
+                }
+            }
+        ],
+    )
 
 
 async def _take_lease(connection: MongoConnection, token: str) -> bool:

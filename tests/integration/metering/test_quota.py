@@ -216,5 +216,6 @@ async def test_migration_opens_accounts_with_what_the_ledger_says_was_used(
     await migrated.database["spu_accounts"].delete_many({})
     step = next(step for step in MIGRATIONS if "accounts" in step.name)
     for _ in range(2):
+        assert step.apply is not None
         await step.apply(migrated)
     assert await figures(tenant) == (None, 5, 0)

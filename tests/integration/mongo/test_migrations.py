@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from pymongo import IndexModel
 
 from analytiq import clock
 from analytiq.storage import migrations
@@ -34,6 +35,21 @@ async def test_migrated_database_has_every_declared_index(database: MongoConnect
         missing = {index.document["name"] for index in indexes} - set(present)
         assert missing == set(), collection
     assert "kb_epochs" in await database.database.list_collection_names()
+
+
+async def test_first_start_creates_the_indexes_once_for_all_steps(
+    database: MongoConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readings: list[int] = []
+
+    def counted() -> dict[str, list[IndexModel]]:
+        declared = declared_indexes()
+        readings.append(len(declared))
+        return declared
+
+    monkeypatch.setattr(migrations, "declared_indexes", counted)
+    assert await migrate(database) == NAMES
+    assert len(readings) == 1
 
 
 async def test_second_start_applies_nothing(database: MongoConnection) -> None:
