@@ -1,6 +1,7 @@
 """Jobs of a whole knowledge base: membership, activation, statistics, dropping."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 
 import structlog
@@ -22,6 +23,9 @@ log = structlog.get_logger(__name__)
 
 SETTLE_SECONDS = 0.5
 """Counting a knowledge base reads its whole index, so this is not done after each of 100,000 documents."""
+PAUSE_SECONDS_PER_DOCUMENT = 1e-5
+"""Least pause between two counts of a knowledge base: 10 s with a million documents, whose count takes half a second.
+At a fixed pause, a bulk load would spend half of a core on counting."""
 
 
 class KnowledgeBaseLifeCycle:
@@ -40,6 +44,7 @@ class KnowledgeBaseLifeCycle:
         self._holds = rows.holds
         self._backends = backends
         self._unsettled: dict[str, str] = {}
+        self._paused_until: dict[str, float] = {}
         self._has_unsettled = asyncio.Event()
 
     @job(DocumentMembershipPayload)
@@ -107,11 +112,11 @@ class KnowledgeBaseLifeCycle:
         self._has_unsettled.set()
 
     async def settle_continuously(self) -> None:
-        """Settle the knowledge bases whose jobs have ended, each at most once in SETTLE_SECONDS."""
+        """Settle the knowledge bases whose jobs have ended, large ones at intervals that grow with their documents."""
         while True:
             await self._has_unsettled.wait()
             try:
-                await self.settle_noted()
+                await self._settle_all([kb_id for kb_id in self._unsettled if not self._is_paused(kb_id)])
             except DatabaseError:
                 log.warning("knowledge_bases.settle_failed", exc_info=True)
             await asyncio.sleep(SETTLE_SECONDS)
@@ -122,17 +127,36 @@ class KnowledgeBaseLifeCycle:
         A knowledge base stays noted if the database did not answer. One that fails otherwise is logged and left to the
         reconciler: it would fail again, and delay all others.
         """
-        self._has_unsettled.clear()
         while self._unsettled:
-            kb_id, organization_id = self._unsettled.popitem()
-            try:
-                await self.settle(organization_id, kb_id)
-            except (DatabaseError, asyncio.CancelledError):
-                self._unsettled.setdefault(kb_id, organization_id)
-                self._has_unsettled.set()
-                raise
-            except Exception:
-                log.exception("knowledge_bases.not_settled", kb_id=kb_id)
+            await self._settle_all(list(self._unsettled))
+
+    async def _settle_all(self, kb_ids: Sequence[str]) -> None:
+        try:
+            for kb_id in kb_ids:
+                if kb_id in self._unsettled:
+                    await self._settle_one(kb_id, self._unsettled.pop(kb_id))
+        finally:
+            if not self._unsettled:
+                self._has_unsettled.clear()
+
+    async def _settle_one(self, kb_id: str, organization_id: str) -> None:
+        try:
+            await self.settle(organization_id, kb_id)
+        except (DatabaseError, asyncio.CancelledError):
+            self._unsettled.setdefault(kb_id, organization_id)
+            raise
+        except Exception:
+            log.exception("knowledge_bases.not_settled", kb_id=kb_id)
+
+    def _is_paused(self, kb_id: str) -> bool:
+        return time.monotonic() < self._paused_until.get(kb_id, 0.0)
+
+    def _pause(self, kb_id: str, *, documents: int) -> None:
+        now = time.monotonic()
+        self._paused_until = {other: until for other, until in self._paused_until.items() if until > now}
+        pause_seconds = PAUSE_SECONDS_PER_DOCUMENT * documents
+        if pause_seconds > SETTLE_SECONDS:
+            self._paused_until[kb_id] = now + pause_seconds
 
     async def settle(self, organization_id: str, kb_id: str) -> bool:
         """Update status and counts; return True if anything was written.
@@ -147,6 +171,7 @@ class KnowledgeBaseLifeCycle:
         if epoch is None:
             return False
         documents, chunks = await self._entries.statistics(kb_id)
+        self._pause(kb_id, documents=documents)
         is_counted = await self._knowledge_bases.write_statistics(
             knowledge_base, document_count=documents, chunk_count=chunks, epoch=epoch.epoch
         )

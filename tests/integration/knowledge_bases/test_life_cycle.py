@@ -97,6 +97,39 @@ async def test_knowledge_base_that_cannot_be_read_holds_up_no_other(
         settling.cancel()
 
 
+async def test_large_knowledge_base_is_counted_less_often_and_holds_up_no_other(
+    tenant: Tenant, eventually: EventuallyTrue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("analytiq.ingestion.knowledge_bases.life_cycle.PAUSE_SECONDS_PER_DOCUMENT", 3600.0)
+    life_cycle = tenant.services.ingestion.life_cycle
+    large = await tenant.knowledge_base()
+    await tenant.document("a.txt", prose("whales", 5))
+    small = await tenant.knowledge_base()
+    job = await tenant.services.repositories.jobs.get(kb_changed(tenant.id, small.id).deduplication_key)
+    assert job is not None
+    rows = tenant.services.connection.database["knowledge_bases"]
+    await rows.update_many({}, {"$set": {"document_count": 7}})
+    for kb in (large, small):
+        await life_cycle.after_job(job, KbMembershipPayload(kb_id=kb.id))
+    settling = asyncio.create_task(life_cycle.settle_continuously())
+
+    async def counted(kb: KnowledgeBase) -> int:
+        row = await rows.find_one({"_id": ObjectId(kb.id)})
+        assert row is not None
+        return int(row["document_count"])
+
+    async def small_is_counted() -> bool:
+        return await counted(small) == 0
+
+    try:
+        await eventually(small_is_counted)
+    finally:
+        settling.cancel()
+    assert await counted(large) == 7
+    await life_cycle.settle_noted()
+    assert await counted(large) == 1
+
+
 async def test_work_that_comes_after_the_first_indexing_does_not_change_the_status(
     tenant: Tenant, embedding_server: EmbeddingServer
 ) -> None:
