@@ -201,15 +201,23 @@ eval-retrieval: setup-dev ## hit@k and nDCG@10 of the set in tests/data/retrieva
 	@if [ -n "$(COLLECTIONS)" ]; then exec $(BIN)/python -m benchmarks.retrieval "$(COLLECTIONS)" $(EVALUATION_ARGUMENTS); \
 		else exec $(BIN)/python -m benchmarks.context_retrieval $(EVALUATION_ARGUMENTS); fi
 
-bench-peers: ## Make .venv-benchmarks, with other vector libraries for `python -m benchmarks.vectors --peers`
-	"$(PYTHON)" -m venv --clear .venv-benchmarks
-	.venv-benchmarks/bin/python -m pip install --disable-pip-version-check --quiet -r requirements/benchmarks.txt
+PEERS := .venv-benchmarks
+
+$(PEERS)/.installed: requirements/benchmarks.txt
+	@echo "Installing the packages of requirements/benchmarks.txt into $(PEERS); this takes a few minutes"
+	@"$(PYTHON)" -m venv --clear $(PEERS)
+	$(PEERS)/bin/python -m pip install --disable-pip-version-check --quiet -r requirements/benchmarks.txt
+	@touch $@
+
+bench-peers: setup-dev $(PEERS)/.installed ## First ingestion beside LlamaIndex and LangChain: PEER_DOCUMENTS=2000 BENCH_ARGUMENTS="…"
+	$(BIN)/python -m benchmarks.ingest_peers --peers $(PEERS)/bin/python \
+		$(if $(PEER_DOCUMENTS),--documents $(PEER_DOCUMENTS)) $(BENCH_ARGUMENTS)
 
 lock: setup-dev ## Pin what pyproject.toml asks for; add UPGRADE=--upgrade for newer versions
 	$(LOCK) $(UPGRADE) --output-file requirements/runtime.lock
 	$(LOCK) $(UPGRADE) --group dev --output-file requirements/development.lock
 
 clean: ## Remove .venv and caches; data directories stay
-	rm -rf $(VENV) .venv-benchmarks build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage mutants
+	rm -rf $(VENV) $(PEERS) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage mutants
 	rm -rf api/ui ui/node_modules ui/.next ui/out ui/public/pdf ui/.built ui/.begun
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,15 +1,13 @@
 """An embedder of negligible cost, so that everything else is measured."""
 
-import hashlib
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from unittest.mock import patch
 
-import numpy as np
-
 from analytiq.inference.embedding.base import BeforeRepeat, InputType, Vectors
 from analytiq.inference.embedding.models import ChosenModel, EmbeddingModels
 from analytiq.models.organization import Organization
+from benchmarks.hash_vectors import hash_vectors
 
 MODEL = "benchmark/hash"
 
@@ -33,9 +31,7 @@ class HashEmbedder:
     def embed_now(self, texts: Sequence[str]) -> Vectors:
         """Embed synchronously."""
         self.embedded += len(texts)
-        digests = b"".join(hashlib.shake_128(text.encode()).digest(2 * self._dimensions) for text in texts)
-        vectors = np.frombuffer(digests, dtype="<i2").reshape(len(texts), self._dimensions).astype(np.float32)
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return hash_vectors(texts, self._dimensions)
 
 
 @contextmanager
