@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from chonkie import Chunk as ChonkieChunk
-from chonkie import Tokenizer
-
 from analytiq.inference.tokens import count_tokens
+from analytiq.ingestion.chunking.chonkie_parts import Chunk as ChonkieChunk
+from analytiq.ingestion.chunking.chonkie_parts import Tokenizer
 
 
 class CountingTokenizer(Tokenizer):

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from chonkie import RecursiveChunker, RecursiveLevel, RecursiveRules
-
 from analytiq.inference.tokens import count_tokens
+from analytiq.ingestion.chunking.chonkie_parts import RecursiveChunker, RecursiveLevel, RecursiveRules
 from analytiq.ingestion.chunking.chonkie_tokenizer import CountingTokenizer, partition
 from analytiq.ingestion.chunking.span_chunker import SpanChunker, own_tokens
 

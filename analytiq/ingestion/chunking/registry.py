@@ -22,7 +22,7 @@ MIN_CHUNK_SIZE = 4
 MAX_CHUNK_SIZE = 8192
 ENTRY_POINT_GROUP = "analytiq.chunkers"
 
-# Chonkie takes 0.9 s to import (it brings OpenAI's client): modules are imported on first use.
+# Modules are imported on first use: each text needs one or two of them.
 _BY_TEXT = {
     "auto": "analytiq.ingestion.chunking.auto_chunker",
     "code": "analytiq.ingestion.chunking.code_chunker",

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from chonkie import BaseEmbeddings, SemanticChunker
 from numpy.typing import NDArray
 
+from analytiq.ingestion.chunking.chonkie_parts import BaseEmbeddings, SemanticChunker
 from analytiq.ingestion.chunking.chonkie_tokenizer import CountingTokenizer, partition
 from analytiq.ingestion.chunking.sentence_chunker import SENTENCE_ENDS
 from analytiq.ingestion.chunking.span_chunker import CutRules, SpanChunker, own_tokens

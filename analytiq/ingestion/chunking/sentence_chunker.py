@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from chonkie import SentenceChunker
-
+from analytiq.ingestion.chunking.chonkie_parts import SentenceChunker
 from analytiq.ingestion.chunking.chonkie_tokenizer import CountingTokenizer, partition
 from analytiq.ingestion.chunking.span_chunker import SpanChunker, own_tokens
 

@@ -39,7 +39,7 @@ PRELOADED = (
     "analytiq.ingestion.parsing.placing",
     "analytiq.ingestion.parsing.plain_text",
     "analytiq.ingestion.parsing.pptx",
-    "analytiq.ingestion.parsing.xlsx",  # numpy, 130 ms; starts no thread where OPENBLAS_NUM_THREADS is 1
+    "analytiq.ingestion.parsing.xlsx",
     "analytiq.ingestion.ocr.tesseract",
 )
 STOP = b"stop"
@@ -65,17 +65,25 @@ def serve(control_descriptor: int, *, preload: bool = True) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the caller handles a terminal's Ctrl-C
     kernel.forbid_memory_reads()
     kernel.adopt_orphans()
-    for module in PRELOADED if preload else ():
-        try:
-            importlib.import_module(module)
-        except Exception as error:  # noqa: BLE001 -- a document that needs the module fails by it, and no other
-            sys.stderr.write(f"analytiq parsing server: cannot import {module} ({type(error).__name__}: {error})\n")
+    if preload:
+        import_parsers()
     mimetypes.init()  # it reads files of /etc, which are forbidden to a child
     # Present imports live forever: keep the collector from writing to their pages, which children share.
     gc.collect()
     gc.freeze()
     with socket.socket(fileno=control_descriptor) as control:
         _ForkServer(control).run()
+
+
+def import_parsers() -> None:
+    """Import the parsers' libraries; report each that cannot be imported."""
+    # openpyxl imports numpy if it is there, to write its numbers: 6 MB and 130 ms that no parser needs.
+    sys.modules["numpy"] = None  # pyright: ignore[reportArgumentType]  # makes the import fail
+    for module in PRELOADED:
+        try:
+            importlib.import_module(module)
+        except Exception as error:  # noqa: BLE001 -- a document that needs the module fails by it, and no other
+            sys.stderr.write(f"analytiq parsing server: cannot import {module} ({type(error).__name__}: {error})\n")
 
 
 class _ForkServer:

@@ -6,11 +6,14 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from analytiq.errors import InvalidInputError
 from analytiq.ingestion.ocr.language_data import DEBIAN_DATA_ROOT
-from analytiq.settings import ExtractionSettings
+
+if TYPE_CHECKING:
+    # Only for the types: it takes 5 MB, and the parsing server imports this module.
+    from analytiq.settings import ExtractionSettings
 
 IsolationMode = Literal["required", "best_effort", "off"]
 
@@ -50,7 +53,7 @@ class Isolation:
 BEST_EFFORT = Isolation()
 
 
-def isolation_of(settings: ExtractionSettings) -> Isolation:
+def isolation_of(settings: "ExtractionSettings") -> Isolation:
     """Return the isolation set by the operator."""
     return Isolation(settings.isolation, settings.readable_paths)
 

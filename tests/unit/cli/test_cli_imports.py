@@ -14,7 +14,11 @@ HEAVY = ("litellm", "chonkie", "onnxruntime", "onnx", "numpy", "fastapi", "lxml"
 
 
 def loaded_by(module: str) -> set[str]:
-    script = f"import sys, {module}; print(*sys.modules)"
+    return loaded_after(f"import {module}")
+
+
+def loaded_after(statement: str) -> set[str]:
+    script = f"{statement}\nimport sys\nprint(*(name for name, module in sys.modules.items() if module is not None))"
     finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return {name.partition(".")[0] for name in finished.stdout.split()}
 
@@ -54,3 +58,17 @@ def test_process_imports_a_part_only_when_it_uses_it(module: str) -> None:
     assert "pymongo" in loaded
     models_and_parsers = {"litellm", "openai", "onnxruntime", "onnx", "chonkie", "pypdfium2", "PIL"}
     assert not loaded & {*models_and_parsers, "mcp", "authlib", "joserfc"}
+
+
+@pytest.mark.slow
+def test_chunker_brings_no_client_of_a_provider() -> None:
+    loaded = loaded_by("analytiq.ingestion.chunking.recursive_chunker")
+    assert "chonkie" in loaded
+    assert not loaded & {"openai", "aiohttp"}
+
+
+@pytest.mark.slow
+def test_parsing_server_imports_parsers_without_settings_and_numpy() -> None:
+    loaded = loaded_after("from analytiq.ingestion.parsing.fork_server import import_parsers; import_parsers()")
+    assert {"pypdfium2", "openpyxl", "PIL"} <= loaded
+    assert not loaded & {"numpy", "asyncio", "pydantic_settings"}
