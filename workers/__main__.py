@@ -20,8 +20,15 @@ log = structlog.get_logger("workers")
 
 async def run(settings: Settings) -> None:
     """Run jobs until SIGTERM or SIGINT; unfinished jobs go back to the queue."""
-    services = await bootstrap(settings)
-    readiness = await examine_readiness(settings.extraction)
+    # Meanwhile: the examination starts the parsing server, whose imports take as long as the services.
+    examination = asyncio.create_task(examine_readiness(settings.extraction))
+    try:
+        services = await bootstrap(settings)
+    except BaseException:
+        examination.cancel()
+        await asyncio.wait([examination])
+        raise
+    readiness = await examination
     runner = services.jobs.new_runner(reads_documents=readiness.reads_documents)
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()

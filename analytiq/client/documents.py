@@ -363,6 +363,9 @@ class DocumentCalls(Connection):
                 on_round()
             if settled.keys() >= set(window):
                 continue
+            if settled.keys() & set(window):
+                # The rest is likely to follow soon.
+                pause_seconds = POLL_SECONDS
             if time.monotonic() > deadline:
                 raise TransientError(
                     f"{len(waiting)} of {len(document_ids)} documents are not indexed after {timeout_seconds:g} s."

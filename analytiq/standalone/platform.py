@@ -5,16 +5,18 @@
                                              connection.json, "ready" ◀── GET /ready answers 200 ◀────┘
 
 Stops in the reverse order: workers and reconciler finish their jobs, then the API, the database last.
-This process stays small: it imports neither the parsers nor the models, only the database's driver.
+This process stays small: it imports neither the parsers nor the models, only the database's driver. What it needs once
+the database runs, it imports while the database starts.
 """
 
 import asyncio
+import importlib
 import os
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import SecretStr
 
@@ -23,7 +25,6 @@ from analytiq.settings import Settings, provider_keys_from_environment
 from analytiq.standalone.addresses import available_port, is_ready, url_of
 from analytiq.standalone.data_directory import ConnectionFile, DataDirectory
 from analytiq.standalone.embedded_server import EmbeddedServer
-from analytiq.standalone.first_access import Access, open_or_create
 from analytiq.standalone.forked_processes import ForkServer
 from analytiq.standalone.key_files import OLD_KEYS_FILE, SECRET_KEY_FILE, old_keys_of
 from analytiq.standalone.log_files import LogFiles
@@ -31,8 +32,13 @@ from analytiq.standalone.machine import Capacity
 from analytiq.standalone.process_plans import LOGS, MODULES, plan_processes, shared_environment
 from analytiq.standalone.supervision import ManagedProcess
 
+if TYPE_CHECKING:
+    from analytiq.standalone.first_access import Access
+
 READY_SECONDS = 120.0
 READY_POLL_SECONDS = 0.05
+
+_FIRST_ACCESS = "analytiq.standalone.first_access"
 
 DRAIN_MARGIN_SECONDS = 5.0
 """Extra seconds for a worker to return unfinished jobs to the queue."""
@@ -62,7 +68,7 @@ class Ready:
     """The started platform."""
 
     connection: ConnectionFile
-    access: Access
+    access: "Access"
     logs: Path | None
     """Directory of the processes' logs; None if they print to the terminal."""
 
@@ -101,8 +107,9 @@ class Platform:
         port = available_port(self._options.host, self._options.port)
         # First, since it imports for two seconds, in which the database starts.
         self._fork_server = await ForkServer.start(shared_environment(directory.path), MODULES)
+        importing = asyncio.create_task(asyncio.to_thread(importlib.import_module, _FIRST_ACCESS))
         uri = await self._open_database(directory)
-        access = await open_or_create(uri, self._settings, directory.path)
+        access: Access = await (await importing).open_or_create(uri, self._settings, directory.path)
         secret_key = await self._secret_key(directory, uri)
         if access.has_provider_keys:
             await self._tell_of_another_key(secret_key, directory, uri)

@@ -1,6 +1,6 @@
 import pytest
 
-from analytiq.cli.demo import CONTRACT, MANUAL, POLICY, SAMPLES, SCAN, Question, choose_questions
+from analytiq.cli.demonstration import CONTRACT, MANUAL, POLICY, SAMPLES, SCAN, Question, choose_questions
 from analytiq.client import DocumentDetail, Passage
 from analytiq.ingestion.parsing.base import ParseOptions
 from analytiq.ingestion.parsing.docx import DocxParser
