@@ -24,6 +24,7 @@ from pymongo.server_type import SERVER_TYPE
 
 from analytiq.errors import AccessDeniedError, InvalidInputError, TransientError
 from analytiq.storage.causality import LatestAnswer
+from analytiq.storage.session_pool import SessionPool
 
 Row = dict[str, Any]
 """A stored document, before a model of `analytiq.models` has read it."""
@@ -101,7 +102,7 @@ async def connect(uri: SecretStr, database: str, *, selection_timeout_seconds: f
         TransientError: no server answers.
     """
     latest_answer = LatestAnswer()
-    client = _client(uri, selection_timeout_seconds, latest_answer)
+    client = make_client(uri, selection_timeout_seconds, latest_answer)
     try:
         target = _named(client, database)
         hello, version = await _introduce(client, target)
@@ -156,7 +157,12 @@ def translated() -> Generator[None]:
         raise transient from error
 
 
-def _client(uri: SecretStr, selection_timeout_seconds: float, latest_answer: LatestAnswer) -> AsyncMongoClient[Row]:
+def make_client(uri: SecretStr, selection_timeout_seconds: float, latest_answer: LatestAnswer) -> AsyncMongoClient[Row]:
+    """Make the client, which connects with its first call.
+
+    Raises:
+        InvalidInputError: malformed URI.
+    """
     try:
         return AsyncMongoClient(
             uri.get_secret_value(),
@@ -170,6 +176,7 @@ def _client(uri: SecretStr, selection_timeout_seconds: float, latest_answer: Lat
             retryReads=True,
             serverSelectionTimeoutMS=int(selection_timeout_seconds * 1000),
             event_listeners=[latest_answer],
+            _pool_class=SessionPool,
         )
     except (PyMongoError, ValueError, TypeError) as error:
         # The driver's text may quote the part of the URI with the password, so neither it nor the
