@@ -1,10 +1,12 @@
 """`Idempotency-Key`: the same key returns the same response for 24 hours."""
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Any, cast
 
+import structlog
 from fastapi import Request, Response
 from pydantic import SecretStr
 
@@ -13,14 +15,22 @@ from analytiq.composition import Services
 from analytiq.errors import ConflictError, InvalidInputError
 from analytiq.inference.credentials.encryption import Vault
 from analytiq.models.idempotency import KeptAnswer
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.idempotency import IdempotencyRepository
+from analytiq.storage.session import DatabaseError
 from api.access import Caller, identify
 
 HEADER = "idempotency-key"
 KEPT_HOURS = 24
-LEASE_SECONDS = 300
+LEASE_SECONDS = 30.0
+"""A repeated call waits at most so long for one whose process died, or whose database could not be reached to release
+its key: less than the 90 s for which the client repeats a call."""
+RENEWAL_SECONDS = LEASE_SECONDS / 3
 LONGEST_KEY = 255
 LARGEST_ANSWER_BYTES = 4 * 1024 * 1024
 JSON = "application/json"
+
+log = structlog.get_logger(__name__)
 
 Handle = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -44,25 +54,48 @@ async def _once(request: Request, key: str, handle: Handle) -> Response:
     wanted = await _wanted(request, key, caller)
     # Encrypted: the answer to a new access token contains a secret that is stored nowhere else.
     vault = services.inference.vault
-    kept = await services.repositories.idempotency.begin(wanted, now=clock.now())
+    keys = services.repositories.idempotency
+    kept = await keys.begin(wanted, lease_seconds=LEASE_SECONDS)
     if kept is not None:
         return _repeat(kept, wanted, vault)
+    renewing = asyncio.create_task(_renew(keys, wanted))
     try:
         response = await handle(request)
     except BaseException:
-        await services.repositories.idempotency.release(wanted)
+        await _release(keys, wanted)
         raise
+    finally:
+        renewing.cancel()
     body = bytes(response.body) if hasattr(response, "body") else b""
     if response.status_code >= 500 or len(body) > LARGEST_ANSWER_BYTES:
-        await services.repositories.idempotency.release(wanted)
+        await _release(keys, wanted)
     else:
-        await services.repositories.idempotency.keep(
+        await keys.keep(
             wanted,
             status=response.status_code,
             content_type=response.headers.get("content-type", JSON),
             body=vault.encrypt(SecretStr(body.decode())).encode(),
         )
     return response
+
+
+async def _renew(keys: IdempotencyRepository, wanted: KeptAnswer) -> None:
+    """Renew the lease of a running call, however long it takes."""
+    while True:
+        await asyncio.sleep(RENEWAL_SECONDS)
+        try:
+            await keys.renew(wanted, lease_seconds=LEASE_SECONDS)
+        except DatabaseError:
+            log.warning("idempotency.lease_not_renewed", exc_info=True)
+
+
+async def _release(keys: IdempotencyRepository, wanted: KeptAnswer) -> None:
+    """Release the key; the call's own error is the one to report."""
+    try:
+        await keys.release(wanted)
+    except DatabaseError:
+        # The lease expires.
+        log.warning("idempotency.key_not_released", exc_info=True)
 
 
 async def _wanted(request: Request, key: str, caller: Caller) -> KeptAnswer:
@@ -81,6 +114,7 @@ async def _wanted(request: Request, key: str, caller: Caller) -> KeptAnswer:
         organization_id=organization_id,
         body_hash=hashlib.sha256(body).hexdigest(),
         expires_at=now + timedelta(hours=KEPT_HOURS),
+        lease_token=new_id(),
         lease_expires_at=now + timedelta(seconds=LEASE_SECONDS),
     )
 

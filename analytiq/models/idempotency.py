@@ -8,7 +8,8 @@ from analytiq.models.stored import Stored
 class KeptAnswer(Stored):
     """A row of `idempotency_keys`; its id is the hash of organization, path and key.
 
-    `status` is None while the first call is still running.
+    `status` is None while the first call is still running. Its process renews `lease_expires_at`; `lease_token` is
+    that call's alone, None in rows of earlier versions.
     """
 
     id: str
@@ -18,4 +19,5 @@ class KeptAnswer(Stored):
     content_type: str | None = None
     body: bytes | None = None
     expires_at: datetime
+    lease_token: str | None = None
     lease_expires_at: datetime
