@@ -64,16 +64,20 @@ def log_of(data_dir: Path) -> str:
 
 
 def run_command(*arguments: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run `analytiq` with these arguments to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "analytiq.cli", *arguments],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=COMMAND_SECONDS,
-        env=child_environment(environment or {}),
-    )
+    """Run `analytiq` with these arguments to its end; one that does not end fails with all that it printed."""
+    try:
+        return subprocess.run(
+            [sys.executable, "-m", "analytiq.cli", *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=COMMAND_SECONDS,
+            env=child_environment(environment or {}),
+        )
+    except subprocess.TimeoutExpired as error:
+        printed = "".join(part.decode(errors="replace") for part in (error.stdout, error.stderr) if part)
+        pytest.fail(f"`analytiq {' '.join(arguments)}` did not end within {COMMAND_SECONDS} s:\n{printed[-4000:]}")
 
 
 def start_platform(data_dir: Path, *options: str, until: str = READY, prints_logs: bool = True) -> Running:

@@ -9,7 +9,7 @@ from typing import BinaryIO, Protocol
 
 import structlog
 
-from analytiq.errors import EmptyDocumentError, PermanentError, WrongPasswordError
+from analytiq.errors import EmptyDocumentError, LeaseLostError, PermanentError, WrongPasswordError
 from analytiq.ingestion.documents.naming import file_name_of
 from analytiq.ingestion.documents.requests import clean_request
 from analytiq.ingestion.extraction.picture_reader import PictureReader
@@ -89,7 +89,7 @@ class Extraction:
     async def handle(self, running: RunningJob, payload: ExtractPayload) -> None:
         """Extract the document's file and make its text current; leave nothing behind for a deleted document."""
         organization_id, document_id = running.job.organization_id, payload.document_id
-        document = await self._documents.begin_extracting(organization_id, document_id)
+        document = await self._begin(running, document_id)
         if document is None:
             await self._texts.delete_all(organization_id, document_id)
             await self._readings.delete_of_document(organization_id, document_id)
@@ -127,6 +127,24 @@ class Extraction:
         if document is not None and document.state is not DocumentState.EXTRACTED:
             owners = failure.for_owner()
             await self._documents.mark_failed(job.organization_id, document.id, document.file_id, owners)
+
+    async def _begin(self, running: RunningJob, document_id: str) -> Document | None:
+        """Mark the document as being extracted, and return it; None if it is gone.
+
+        Raises:
+            LeaseLostError: the document does not wait for this job, which another worker may have completed.
+        """
+        organization_id = running.job.organization_id
+        waiting = await self._documents.begin_extracting(organization_id, document_id)
+        if waiting is not None:
+            return waiting
+
+        async def commit(session: Session) -> Document | None:
+            if not await self._jobs.held_among([running.job], session=session):
+                raise LeaseLostError("The lease of the extraction was lost. Another worker continues or has ended it.")
+            return await self._documents.begin_extracting_again(session, organization_id, document_id)
+
+        return await run_in_transaction(self._connection, commit)
 
     async def _fail(self, running: RunningJob, document: Document, failure: Failure) -> None:
         """Mark the document and end the job at once: a worker that has lost its lease marks nothing."""

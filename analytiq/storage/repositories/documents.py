@@ -256,11 +256,26 @@ class DocumentRepository:
         return decode(Document, row) if row else None
 
     async def begin_extracting(self, organization_id: str, document_id: str) -> Document | None:
-        """Mark the document as being extracted, and return it; None if the document is gone."""
+        """Mark a document that waits for its extraction as being extracted, and return it.
+
+        None if it does not wait: it is gone, extracted or failed. Only jobs leave a document waiting, and end with that
+        state in one transaction; so a worker that has lost its job begins nothing here that no job would end.
+        """
+        waiting: Row = {"state": {"$in": [DocumentState.UPLOADED.value, DocumentState.EXTRACTING.value]}}
         row: Row | None = await self._by_primary.find_one_and_update(
-            {"_id": object_id(document_id), "organization_id": organization_id},
-            {"$set": {"state": DocumentState.EXTRACTING.value, "updated_at": clock.now()}},
+            {"_id": object_id(document_id), "organization_id": organization_id, **waiting},
+            _being_extracted(),
             return_document=ReturnDocument.AFTER,
+        )
+        return decode(Document, row) if row else None
+
+    async def begin_extracting_again(self, session: Session, organization_id: str, document_id: str) -> Document | None:
+        """Mark a document in any state as being extracted, and return it; None if it is gone."""
+        row: Row | None = await self._collection.find_one_and_update(
+            {"_id": object_id(document_id), "organization_id": organization_id},
+            _being_extracted(),
+            return_document=ReturnDocument.AFTER,
+            session=session,
         )
         return decode(Document, row) if row else None
 
@@ -498,3 +513,7 @@ class DocumentRepository:
             ]
         )
         return {str(row["_id"]): int(row["count"]) async for row in cursor}
+
+
+def _being_extracted() -> Row:
+    return {"$set": {"state": DocumentState.EXTRACTING.value, "updated_at": clock.now()}}

@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+from bson import ObjectId
 from structlog.testing import capture_logs
 
+from analytiq.errors import LeaseLostError
 from analytiq.ingestion.extraction.small_texts import SmallTextExtraction
 from analytiq.jobs.queue.running_batch import RunningBatch
 from analytiq.jobs.queue.running_job import RunningJob
@@ -23,6 +26,13 @@ async def claimed(tenant: Tenant) -> RunningBatch:
         [JobKind.EXTRACT], worker="w", lease_token=new_id(), lease_seconds=60, lane=lane, limit=32
     )
     return RunningBatch([RunningJob(job, jobs) for job in found])
+
+
+async def state_of(tenant: Tenant, document_id: str) -> DocumentState:
+    """The state as the primary has it, also if no majority has confirmed it yet."""
+    row = await tenant.services.repositories.connection.database["docs"].find_one({"_id": ObjectId(document_id)})
+    assert row is not None
+    return DocumentState(row["state"])
 
 
 async def test_texts_of_a_batch_are_found_and_other_files_of_it_are_extracted_by_themselves(tenant: Tenant) -> None:
@@ -66,3 +76,25 @@ async def test_document_deleted_or_job_lost_meanwhile_is_left_out_and_nothing_of
     assert await repositories.jobs.existing([f"membership_document:{name}" for name in ids[2:]]) == {
         f"membership_document:{name}" for name in ids[2:]
     }
+
+
+async def test_job_repeated_by_a_worker_that_did_not_learn_of_its_commit_leaves_the_document_extracted(
+    tenant: Tenant,
+) -> None:
+    document_id = (await tenant.upload("whale.txt", "A whale.")).document.id
+    batch = await claimed(tenant)
+    await SmallTextExtraction(tenant.services.repositories).extract(batch, [document_id])
+    handle = tenant.services.jobs.handlers[JobKind.EXTRACT]
+    with pytest.raises(LeaseLostError):
+        await handle(batch.jobs[0])
+    assert await state_of(tenant, document_id) is DocumentState.EXTRACTED
+
+
+async def test_job_repeated_after_its_failure_was_committed_leaves_the_document_failed(tenant: Tenant) -> None:
+    document_id = (await tenant.upload("empty.txt", "")).document.id
+    batch = await claimed(tenant)
+    handle = tenant.services.jobs.handlers[JobKind.EXTRACT]
+    await handle(batch.jobs[0])
+    with pytest.raises(LeaseLostError):
+        await handle(batch.jobs[0])
+    assert await state_of(tenant, document_id) is DocumentState.FAILED
