@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from analytiq.errors import NotFoundError, StoreLoadingError
+from analytiq.retrieval.backends.local.keywords import layers as layers_module
 from analytiq.retrieval.backends.local.keywords.index_cache import Place, Shelf
 from analytiq.retrieval.backends.local.keywords.replica import KeywordReplica
 from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet
@@ -64,8 +65,16 @@ async def test_processes_see_each_others_commits_at_once(start: Start, kb: Texts
                 assert await process.found(kb, word) == [name]
 
 
-async def test_replaced_document_is_found_in_every_search_while_it_is_replaced(start: Start, kb: Texts) -> None:
+@pytest.mark.parametrize("merged", ["later", "at once", "directly"])
+async def test_replaced_document_is_found_in_every_search_while_it_is_replaced(
+    merged: str, start: Start, kb: Texts, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A search at an epoch finds one whole generation: the one of that epoch or a later one."""
+    if merged == "at once":
+        monkeypatch.setattr(layers_module, "FEWEST_FRESH_ROWS", 0)
+        monkeypatch.setattr(layers_module, "FRESH_SHARE", 0)
+    if merged == "directly":
+        monkeypatch.setattr("analytiq.retrieval.backends.local.keywords.replica.DIRECT_ROWS", 0)
     process = start()
     sizes: dict[str, int] = {}
     generation_id = await kb.write("d0", "whales")

@@ -290,8 +290,6 @@ async def test_failure_to_write_is_told_and_made_up_for(
     monkeypatch.setattr("analytiq.retrieval.backends.local.keywords.replica.RETRY_SECONDS", 0.0)
     await kb.write("d0", "whales")
     process = start()
-    await process.found(kb, "whales")
-    await kb.write("d1", "whales")
 
     def full(*_: object) -> None:
         with index_module._failures_told():
@@ -301,4 +299,31 @@ async def test_failure_to_write_is_told_and_made_up_for(
         patch.setattr(index_module.WordIndex, "commit", full)
         with pytest.raises(TransientError, match="No space left"):
             await process.found(kb, "whales")
-    assert await process.found(kb, "whales") == ["d0", "d1"]
+    assert await process.found(kb, "whales") == ["d0"]
+
+
+async def test_changes_are_found_while_they_cannot_be_written(
+    start: Start, kb: Texts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("RETRY_SECONDS", "REST_SECONDS"):
+        monkeypatch.setattr(f"analytiq.retrieval.backends.local.keywords.replica.{name}", 0.0)
+    await kb.write("d0", "whales")
+    process = start()
+    await process.found(kb, "whales")
+
+    def full(*_: object) -> None:
+        with index_module._failures_told():
+            raise OSError(28, os.strerror(28))
+
+    with monkeypatch.context() as patch, structlog.testing.capture_logs() as logs:
+        patch.setattr(index_module.WordIndex, "commit", full)
+        for number in range(1, 4):
+            await kb.write(f"d{number}", "whales")
+            assert len(await process.found(kb, "whales")) == number + 1
+            replica = process.index._replicas[kb.kb_id]
+            assert replica._rest_task is not None
+            await replica._rest_task  # it tries to merge
+    assert "lexical.cannot_be_written" in events(logs)
+    assert await process.found(kb, "whales") == ["d0", "d1", "d2", "d3"]
+    await process.index.close()
+    assert await start().found(kb, "whales") == ["d0", "d1", "d2", "d3"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytiq.retrieval.backends.local.keywords import view as view_module
-from analytiq.retrieval.backends.local.keywords.index import searched
+from analytiq.retrieval.backends.local.keywords.index import WordIndex, searched
 from analytiq.retrieval.backends.local.keywords.view import View
 from analytiq.retrieval.filters.selection import (
     AllOf,
@@ -23,7 +23,7 @@ from analytiq.retrieval.filters.selection import (
 from analytiq.retrieval.filters.tree import Comparator
 from analytiq.storage.repositories.index_contents import ChunkText
 from tests.examples import examples
-from tests.unit.lexical.words import chunk, found, view_of
+from tests.unit.lexical.words import STATE, chunk, found, view_of
 
 PLACES = [(f"d{number}", index, (page, page + number % 3)) for number in range(12) for index, page in ((0, 1), (1, 3))]
 LIBRARY = view_of(
@@ -252,3 +252,15 @@ def test_word_of_a_title_counts_in_the_text_as_it_does_in_the_context() -> None:
     ]
     hits = searched(view_of([title, *others]), "fine, Harbour Dues Act", limit=10, selection=None)
     assert hits[0].chunk_index != 0
+
+
+def test_scores_stay_above_zero_when_most_rows_were_removed() -> None:
+    index = WordIndex.created(None)
+    index.add([chunk(f"d{number}", "the pump AX-42-B") for number in range(9)], {})
+    index.commit(STATE)
+    index.remove([f"generation of d{number}" for number in range(8)])
+    index.commit(STATE)
+    for question in ("AX-42-B", "pump", "the", "pumps AX-42-B"):
+        (hit,) = searched(index.view(), question, limit=9, selection=None)
+        assert hit.document_id == "d8"
+        assert hit.score > 0

@@ -4,7 +4,7 @@ import contextlib
 import json
 import struct
 import zlib
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -15,13 +15,14 @@ import tantivy
 from analytiq.errors import TransientError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.retrieval.backends.base import KeywordHit
-from analytiq.retrieval.backends.local.keywords.schema import LANGUAGE, row_of, schema, state_row
-from analytiq.retrieval.backends.local.keywords.view import View, common_languages
+from analytiq.retrieval.backends.local.keywords.bm25 import statistics_of
+from analytiq.retrieval.backends.local.keywords.schema import LANGUAGE, Row, rows_of, schema, state_row
+from analytiq.retrieval.backends.local.keywords.view import Base, View
 from analytiq.retrieval.filters.selection import Selection
-from analytiq.retrieval.terms.analysis import RELEASE, chunk_terms, context_terms
+from analytiq.retrieval.terms.analysis import RELEASE
 from analytiq.storage.repositories.index_contents import ChunkText
 
-FORMAT = f"3, terms {RELEASE}, tantivy {version('tantivy')}"
+FORMAT = f"4, terms {RELEASE}, tantivy {version('tantivy')}"
 """Version of the files' format; indexes of another format are rebuilt."""
 WRITER_BYTES = 48_000_000
 """Memory for unwritten terms: 30,000 chunks of 200 words. A small change uses far less."""
@@ -111,18 +112,25 @@ class WordIndex:
         with _failures_told():
             self._index.reload()
             searcher = self._index.searcher()
-            return View(schema(), searcher, common_languages(searcher.terms_with_prefix(LANGUAGE, "")))
+            languages = dict(searcher.terms_with_prefix(LANGUAGE, ""))
+            return View(Base(schema(), searcher, languages, statistics_of(schema(), searcher)))
+
+    def rows_of_generation(self, base: Base, generation_id: str) -> int:
+        """Count the rows of a generation in a commit, removed ones that are not merged away included."""
+        with _failures_told():
+            return base.searcher.doc_freq("generation", generation_id)
 
     def add(self, chunks: Sequence[ChunkText], languages: dict[str, str]) -> None:
         """Add chunks, invisible until `commit`. `languages`: counts by generation id, which this call updates."""
         with _failures_told():
-            writer = self._writing()
-            for chunk in chunks:
-                terms = chunk_terms(chunk.text, language=languages.get(chunk.generation_id))
-                if terms.language is not None:
-                    languages[chunk.generation_id] = terms.language
-                context = context_terms(chunk.context, languages.get(chunk.generation_id))
-                writer.add_document(row_of(chunk, terms, context))
+            for row in rows_of(chunks, languages):
+                self._writing().add_document(row.document)
+
+    def add_rows(self, rows: Iterable[Row]) -> None:
+        """Add rows, invisible until `commit`."""
+        with _failures_told():
+            for row in rows:
+                self._writing().add_document(row.document)
 
     def remove(self, generation_ids: Collection[str]) -> None:
         """Remove generations, still visible until `commit`; unknown generations are ignored."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Collection
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -11,7 +12,8 @@ import structlog
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.retrieval.backends.local.keywords.index import DamagedIndexError, State, WordIndex, require_whole
 from analytiq.retrieval.backends.local.keywords.index_cache import Place, Shelf
-from analytiq.retrieval.backends.local.keywords.view import View
+from analytiq.retrieval.backends.local.keywords.layers import DIRECT_ROWS, Layers
+from analytiq.retrieval.backends.local.keywords.view import Base, View
 from analytiq.retrieval.backends.local.replica import IndexReplica, SharedTask, Version, gone, in_background
 from analytiq.storage.repositories.index_contents import IndexContentRepository, IndexReading
 
@@ -20,7 +22,7 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 REST_SECONDS = 5.0
-"""Seconds after the last change until the writer's threads and memory are freed."""
+"""Seconds after the last change until it is merged, and the writer's threads and memory are freed."""
 TOUCH_SECONDS = 60.0
 RETRY_SECONDS = 10.0
 """Seconds after a failed write, such as on a full disk: a retry reads the whole knowledge base again."""
@@ -35,6 +37,8 @@ class Workshop:
     following: Executor
     """For small changes that searches wait for."""
     building: Executor
+    merging: Executor
+    """For merges, which wait for the disk."""
     builds: asyncio.Semaphore
     """Bounds the number of concurrent builds."""
 
@@ -50,7 +54,9 @@ class KeywordReplica(IndexReplica[View]):
         super().__init__(knowledge_base, workshop.contents)
         self._workshop = workshop
         self._place: Place | None = None
-        self._index: WordIndex | None = None
+        self._layers: Layers | None = None
+        self._merging: asyncio.Task[Base] | None = None
+        self._merge_task: asyncio.Task[None] | None = None
         self._rest_task: asyncio.Task[None] | None = None
         self._touched_at = 0.0
         self._failure: DamagedIndexError | None = None
@@ -75,9 +81,10 @@ class KeywordReplica(IndexReplica[View]):
         Intact files mean that the question failed, and repeating the question must not cost a build each time.
         """
         async with self.writing:
-            if self._index is None or self._place is None:
+            if self._layers is None or self._place is None:
                 return False
             try:
+                await self._end_merge()  # files must not come and go meanwhile
                 await self._work(require_whole, self._place.directory)
             except DamagedIndexError as error:
                 log.warning("lexical.index_damaged", kb_id=self.knowledge_base.id, reason=error.detail)
@@ -88,13 +95,17 @@ class KeywordReplica(IndexReplica[View]):
         return False
 
     async def close(self) -> None:
-        """Cancel running work, and leave the files to another process."""
+        """Cancel running work, merge what is left, and leave the files to another process."""
         self.is_closed = True
-        for task in (self._refreshing.task, self.refreshing_both.task, self._rest_task):
+        for task in (self._refreshing.task, self.refreshing_both.task, self._rest_task, self._merge_task):
             if task is not None:
                 task.cancel()
                 await asyncio.wait([task])
         async with self.writing:
+            try:
+                await self._merge_at_once()
+            except DamagedIndexError as error:
+                log.warning("lexical.cannot_be_written", kb_id=self.knowledge_base.id, reason=error.detail)
             await self._drop_index()
             if self._place is not None:
                 self._place.release()
@@ -132,16 +143,89 @@ class KeywordReplica(IndexReplica[View]):
         log.info("lexical.built", kb_id=self.knowledge_base.id, chunks=self.required().view.chunk_count)
 
     async def apply(self, at: IndexReading, *, added: Collection[str], removed: Collection[str]) -> None:
-        """See IndexReplica."""
-        index = self._index
-        assert index is not None  # noqa: S101  # there is a latest version
-        await self._change(index, at, added=added, removed=removed)
+        """See IndexReplica: change the fresh rows; a large change is written to the index at once."""
+        layers = self._layers
+        assert layers is not None  # noqa: S101  # there is a latest version
+        try:
+            if await self._add_fresh(layers, at, added):
+                self.latest = Version(at.epoch, await self._work(layers.publish, removed))
+                return
+            await self._merge_at_once()
+        except BaseException as error:
+            await self._give_up(layers.index, error)
+            raise
+        await self._change(layers.index, at, added=added, removed=removed)
 
     def settle(self) -> None:
-        """See IndexReplica: rest after a while without changes."""
+        """See IndexReplica: merge many fresh rows at once, and few after a while without changes; then rest."""
+        if self.is_closed:
+            return
+        if self._layers is not None and self._layers.is_merge_due:
+            self._start_merge()
         if self._rest_task is not None:
             self._rest_task.cancel()
         self._rest_task = in_background(self._rest(), "rest", self.knowledge_base.id)
+
+    async def _add_fresh(self, layers: Layers, at: IndexReading, added: Collection[str]) -> bool:
+        """Add chunks to the fresh rows; False, and none of them, if there are too many for memory."""
+        languages: dict[str, str] = {}
+        async for chunks in at.texts(added):
+            if layers.fresh_rows + len(chunks) > DIRECT_ROWS:
+                await self._work(layers.discard)
+                return False
+            await self._work(layers.add, chunks, languages)
+        return True
+
+    def _start_merge(self) -> "asyncio.Task[None]":
+        """Return the task that merges in the background."""
+        if self._merge_task is None or self._merge_task.done():
+            self._merge_task = in_background(self._merge(), "merge", self.knowledge_base.id)
+        return self._merge_task
+
+    async def _merge(self) -> None:
+        """Merge the fresh rows into the index; only the beginning and the end delay a refresh."""
+        is_due = True
+        while is_due:
+            async with self.writing:
+                self._begin_merge()
+                merging = self._merging
+            if merging is None:
+                return
+            await asyncio.wait([merging])
+            async with self.writing:
+                layers = self._layers
+                if self._merging is merging and layers is not None:
+                    try:
+                        await self._end_merge()
+                    except DamagedIndexError as error:
+                        await self._give_up(layers.index, error)
+                is_due = self._layers is not None and self._layers.is_merge_due
+
+    async def _merge_at_once(self) -> None:
+        """Merge everything; call it under `writing`."""
+        await self._end_merge()
+        self._begin_merge()
+        await self._end_merge()
+
+    def _begin_merge(self) -> None:
+        """Start to write the fresh rows, unless that is going on; call it under `writing`."""
+        layers, latest = self._layers, self.latest
+        if self._merging is None and layers is not None and latest is not None and layers.has_changes:
+            batch = layers.seal(State.of(self.knowledge_base, latest.epoch))
+            self._merging = asyncio.create_task(self.run(self._workshop.merging, layers.write, batch))
+
+    async def _end_merge(self) -> None:
+        """Wait for a merge that is going on, and search its result; call it under `writing`.
+
+        Raises:
+            DamagedIndexError: the rows could not be written.
+        """
+        if self._merging is None:
+            return
+        base = await asyncio.shield(self._merging)
+        self._merging = None
+        if self._layers is not None and self.latest is not None:
+            self.latest = Version(self.latest.epoch, await self._work(self._layers.merged, base))
 
     async def _place_that_is_there(self) -> Place | None:
         """Return the replica's place; take another if the knowledge base was removed and recreated, as by a restore."""
@@ -168,17 +252,19 @@ class KeywordReplica(IndexReplica[View]):
         except BaseException as error:
             await self._give_up(index, error)
             if added is None:
-                await self._drop_index()
+                await self._drop_index(index)
             raise
 
     async def _give_up(self, index: WordIndex, error: BaseException) -> None:
         """Discard incomplete changes before the next commit; reopen an unwritable index, or rebuild it."""
-        self._index = index
         if isinstance(error, DamagedIndexError):
             log.warning("lexical.cannot_be_written", kb_id=self.knowledge_base.id, reason=error.detail)
             self._failure, self._retry_at = error, asyncio.get_running_loop().time() + RETRY_SECONDS
-            await self._drop_index()
-        else:
+            await self._drop_index(index)
+            return
+        if self._layers is not None:
+            await self._work(self._layers.discard)
+        if self._merging is None:
             await self._work(index.discard)
 
     def _raise_recent_failure(self) -> None:
@@ -186,19 +272,28 @@ class KeywordReplica(IndexReplica[View]):
             raise self._failure
         self._failure = None
 
-    async def _drop_index(self) -> None:
-        index, self._index, self.latest = self._index, None, None
+    async def _drop_index(self, index: WordIndex | None = None) -> None:
+        """Forget the index, or one that is not in use yet."""
+        merging, self._merging = self._merging, None
+        if merging is not None:
+            await asyncio.wait([merging])
+            with suppress(DamagedIndexError, asyncio.CancelledError):
+                merging.result()
+        if self._layers is not None:
+            index = index or self._layers.index
+        self._layers, self.latest = None, None
         if index is not None:
             await self._work(index.abandon)
 
     def _take(self, index: WordIndex, view: View, epoch: Epoch) -> None:
-        self._index, self.latest = index, Version(epoch, view)
+        self._layers, self.latest = Layers(index, view.base), Version(epoch, view)
 
     async def _rest(self) -> None:
         await asyncio.sleep(REST_SECONDS)
+        await asyncio.wait([self._start_merge()])
         async with self.writing:
-            if self._index is not None:
-                await self._work(self._index.rest)
+            if self._layers is not None and self._merging is None:
+                await self._work(self._layers.index.rest)
 
     async def _work(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run a small change that searches wait for."""

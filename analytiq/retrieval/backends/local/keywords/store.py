@@ -25,6 +25,7 @@ log = structlog.get_logger(__name__)
 
 BUILDS_AT_ONCE = 2
 FOLLOWERS_AT_ONCE = 4
+MERGES_AT_ONCE = 2
 OPEN_AT_ONCE = 200
 """Most knowledge bases with open files; the others' files stay on disk, closed."""
 TIDY_SECONDS = 10.0
@@ -54,6 +55,7 @@ class LocalLexicalIndex(ReplicaCache[KeywordReplica, View]):
             shelf=Shelf(root) if root is not None else None,
             following=ThreadPoolExecutor(FOLLOWERS_AT_ONCE, thread_name_prefix="lexical-following"),
             building=ThreadPoolExecutor(BUILDS_AT_ONCE, thread_name_prefix="lexical-building"),
+            merging=ThreadPoolExecutor(MERGES_AT_ONCE, thread_name_prefix="lexical-merging"),
             builds=asyncio.Semaphore(BUILDS_AT_ONCE),
         )
         self._chores: set[asyncio.Task[None]] = set()
@@ -137,7 +139,8 @@ class LocalLexicalIndex(ReplicaCache[KeywordReplica, View]):
             task.cancel()
             await asyncio.wait([task])
         await asyncio.gather(*(self._let_go(kb_id) for kb_id in list(self._replicas)))
-        for pool in (self._workshop.building, self._workshop.following, self._searching):
+        workshop = self._workshop
+        for pool in (workshop.building, workshop.following, workshop.merging, self._searching):
             await asyncio.to_thread(pool.shutdown, cancel_futures=True)
 
     def replica_of(self, knowledge_base: KnowledgeBase) -> KeywordReplica:
