@@ -74,6 +74,8 @@ def reports(
             print_one(client, run)
 
 
+COLUMNS = ("run", "created", "by", "depth", "state", "found", "repairs")
+
 SECOND = "%Y-%m-%d %H:%M:%S UTC"
 
 
@@ -96,7 +98,7 @@ def print_table(client: Client, limit: int) -> None:
     if not page.items:
         note("There are no requested runs, and no findings in this organization.")
         return
-    print_rows(("run", "asked", "depth", "state", "found", "repairs"), [row_of(item) for item in page.items])
+    print_rows(COLUMNS, [row_of(item) for item in page.items])
     if page.total_count > len(page.items):
         note(f"{len(page.items)} of {page.total_count}; --limit shows more.")
 
@@ -136,7 +138,8 @@ def row_of(run: ReconcileRun) -> tuple[str, ...]:
     """Format a run as a table row."""
     found = ", ".join(f"{count} {kind}" for kind, count in run.counts.items())
     depth = f"{run.depth}, dry" if run.dry_run else run.depth
-    return run.run_id, f"{run.created_at:{SECOND}}", depth, run.state, found or "nothing", str(run.repairs)
+    by = "schedule" if run.periodic else "request"
+    return run.run_id, f"{run.created_at:{SECOND}}", by, depth, run.state, found or "nothing", str(run.repairs)
 
 
 def _line(item: FoundDrift) -> tuple[str, ...]:

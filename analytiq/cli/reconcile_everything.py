@@ -5,9 +5,10 @@ Directly in the database: no token opens more than one organization.
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 from analytiq.cli.console import messages, note, print_rows
-from analytiq.cli.reconcile import print_report, row_of
+from analytiq.cli.reconcile import COLUMNS, print_report, row_of
 from analytiq.client import ReconcileReport, ReconcileRun
 from analytiq.models.reconciliation import Depth, ReconciliationRun
 from analytiq.operations.reconcile.run_requests import RunRequests
@@ -53,7 +54,7 @@ def print_table(settings: Settings, data_dir: Path | None, limit: int) -> None:
     if not runs:
         note("No pass has run yet. Is `python -m reconciler` running?")
         return
-    print_rows(("run", "asked", "depth", "state", "found", "repairs"), [row_of(_run(item)) for item in runs])
+    print_rows(COLUMNS, [row_of(_run(item)) for item in runs])
     if total > len(runs):
         note(f"{len(runs)} of {total}; --limit shows more.")
 
@@ -79,9 +80,13 @@ def _print(run: ReconciliationRun) -> None:
 
 
 def _run(run: ReconciliationRun) -> ReconcileRun:
-    return ReconcileRun.model_validate({**run.model_dump(), "run_id": run.id, "dry_run": run.is_dry})
+    return ReconcileRun.model_validate(_fields(run))
 
 
 def _report(run: ReconciliationRun) -> ReconcileReport:
-    fields = {**run.model_dump(), "run_id": run.id, "dry_run": run.is_dry}
+    fields = _fields(run)
     return ReconcileReport.model_validate({**fields, "drift": fields["examples"], "more": run.more})
+
+
+def _fields(run: ReconciliationRun) -> dict[str, Any]:
+    return {**run.model_dump(), "run_id": run.id, "dry_run": run.is_dry, "periodic": run.is_periodic}

@@ -121,11 +121,15 @@ class FoundDrift(Answer):
 
 
 class ReconcileRun(Answer):
-    """A run of the reconciler: queued, running, done or failed; `counts`: findings by kind."""
+    """A run of the reconciler: queued, running, done or failed; `counts`: findings by kind.
+
+    `periodic`: by schedule, not on request.
+    """
 
     run_id: str
     kb_id: str | None
     depth: str
+    periodic: bool
     dry_run: bool
     state: str
     progress: JobProgress | None

@@ -44,6 +44,9 @@ class ReconcileRunResponse(ResponseBody):
     run_id: str = Field(validation_alias="id")
     kb_id: str | None = Field(description="null: all of the organization's knowledge bases")
     depth: Depth
+    periodic: bool = Field(
+        validation_alias="is_periodic", description="Whether the reconciler ran it by schedule; false: on request"
+    )
     dry_run: bool = Field(validation_alias="is_dry")
     rebuild_cache: bool = Field(validation_alias="rebuilds_cache")
     state: RunState

@@ -6951,6 +6951,11 @@ export interface components {
              */
             kb_id: string | null;
             depth: components["schemas"]["Depth"];
+            /**
+             * Periodic
+             * @description Whether the reconciler ran it by schedule; false: on request
+             */
+            periodic: boolean;
             /** Dry Run */
             dry_run: boolean;
             /** Rebuild Cache */
@@ -7021,6 +7026,11 @@ export interface components {
              */
             kb_id: string | null;
             depth: components["schemas"]["Depth"];
+            /**
+             * Periodic
+             * @description Whether the reconciler ran it by schedule; false: on request
+             */
+            periodic: boolean;
             /** Dry Run */
             dry_run: boolean;
             /** Rebuild Cache */

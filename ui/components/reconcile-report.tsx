@@ -36,6 +36,13 @@ function stateOf(run: Run): { tone: Tone; words: string } {
   }
 }
 
+/** What a run is: begun by schedule or on request, and whether it reads contents too. */
+export function runKind(run: Run): string {
+  const depth = run.depth === "full" ? "full" : "quick";
+  if (run.periodic) return `Scheduled, ${depth}`;
+  return run.dry_run ? `Dry run, ${depth}` : `Run, ${depth}`;
+}
+
 export function RunState({ run }: { run: Run }) {
   const { tone, words } = stateOf(run);
   return <State tone={tone}>{words}</State>;
@@ -50,7 +57,7 @@ export function Report({ runId }: { runId: string }) {
   return (
     <section aria-label="Report" className="flex flex-col gap-3 rounded-lg border border-line p-4">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-1" role="status">
-        <h2 className="text-lg font-semibold">{run.dry_run ? "Dry run" : "Run"}</h2>
+        <h2 className="text-lg font-semibold">{runKind(run)}</h2>
         <RunState run={run} />
         <span className="text-text-2">
           {plural(run.checked, "document")} checked

@@ -9,7 +9,7 @@ import type { Operation } from "@/state/permissions";
 import { EmptyState, SkeletonBlock } from "./feedback";
 import { May } from "./may";
 import { isLive, type Run } from "./reconcile-queries";
-import { Report, RunState } from "./reconcile-report";
+import { Report, RunState, runKind } from "./reconcile-report";
 import { Banner } from "./state";
 import { Time } from "./time";
 
@@ -83,7 +83,7 @@ export function ReconcileRuns({
                     aria-pressed={run.run_id === shown}
                     onClick={() => onShow(run.run_id)}
                   >
-                    <span className="w-[80px] font-medium">{run.dry_run ? "Dry run" : "Run"}</span>
+                    <span className="w-[130px] font-medium">{runKind(run)}</span>
                     {subjectOf && <span className="min-w-0 truncate md:w-[260px]">{subjectOf(run)}</span>}
                     <RunState run={run} />
                     <span className="flex-1" />
