@@ -18,12 +18,12 @@ cookie = APIKeyCookie(
 )
 
 
-def get_services(request: Request) -> Services:
+async def get_services(request: Request) -> Services:
     """Return the process's services."""
     return cast("Services", request.app.state.services)
 
 
-def get_request_id(request: Request) -> str:
+async def get_request_id(request: Request) -> str:
     """Return the id shared by this request's log lines, jobs and errors."""
     return str(request.state.request_id)
 
@@ -46,7 +46,7 @@ async def get_caller(
 CurrentCaller = Annotated[Caller, Depends(get_caller)]
 
 
-def get_organization(caller: CurrentCaller) -> Organization:
+async def get_organization(caller: CurrentCaller) -> Organization:
     """Return the organization of the path, opened by the caller's token or session."""
     return caller.organization
 

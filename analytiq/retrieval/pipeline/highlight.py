@@ -3,16 +3,22 @@
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 
 from analytiq.retrieval.terms.analysis import asked_terms, stems_of, terms_by_word, values_in
 from analytiq.retrieval.terms.codes import CASED_ASCII_CHAIN, CHAIN, wholes_of
 from analytiq.retrieval.terms.folding import folded, normalised
 from analytiq.retrieval.terms.languages import ENGLISH, language_of
-from analytiq.retrieval.terms.scripts import ASCII_WORD, UNSPACED_RUN, WORD, in_ascii, words_in
+from analytiq.retrieval.terms.scripts import ASCII_WORD, UNSPACED_RUN, WORD, ascii_words, in_ascii, words_in
 
 MAX_HIGHLIGHTS = 100
 
 Span = tuple[int, int]
+MOST_SOUGHT = 16
+"""Most words of a passage that are looked for one by one: each costs a pass over its text."""
+_SIGNS = "-_./\\:@+#&,"
+"""Signs of ASCII that join words of a code (see `codes`)."""
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _PIECE = re.compile(r"\S+")
 _DIGIT = re.compile(r"\d")
 
@@ -93,8 +99,9 @@ class _Sought:
 
     def among(self, words: Sequence[str]) -> set[str]:
         """Return the words that are sought; `words` are lower-case words of ASCII, which have one stem at most."""
-        stems, sought, exact = terms_by_word(self.language), self.stems, self.exact
-        return {word for word in set(words) if stems[word] in sought or word in exact}
+        # Without a step of the interpreter for each word: a page has some thousand.
+        stems = map(terms_by_word(self.language).__getitem__, words)
+        return {*compress(words, map(self.stems.__contains__, stems)), *self.exact.intersection(words)}
 
     def has_whole(self, chain: str) -> bool:
         """Return True if the joined word is sought as a whole."""
@@ -112,8 +119,21 @@ def _spans(sought: _Sought, passage: str, words: Sequence[str]) -> Iterator[Span
         return _spans_of_words(sought, passage, codes)
     plain = ascii_passage.lower()
     # Normalised as a whole, a sign may have become letters of the word beside it: `Pump™`.
-    own = words if passage.isascii() else ASCII_WORD.findall(plain)
-    return _spans_of_ascii_words(sought.among(own), plain, codes)
+    marked = sought.among(words if passage.isascii() else ascii_words(plain))
+    if codes or len(marked) > MOST_SOUGHT:
+        return _spans_of_ascii_words(marked, plain, codes)
+    return iter(sorted(span for word in marked for span in _occurrences(word, plain)))
+
+
+def _occurrences(word: str, plain: str) -> Iterator[Span]:
+    """Return the spans of a word of ASCII in a lower-case passage of ASCII alone."""
+    start = plain.find(word)
+    while start >= 0:
+        end = start + len(word)
+        if plain[start - 1 : start] not in _LETTERS and plain[end : end + 1] not in _LETTERS:
+            yield start, end
+        # No other word begins within the letters that are found, whether or not they are a whole word.
+        start = plain.find(word, end)
 
 
 def _spans_of_ascii_words(marked: Container[str], plain: str, codes: Mapping[int, int]) -> Iterator[Span]:
@@ -159,6 +179,8 @@ def _codes(sought: _Sought, passage: str) -> Iterator[Span]:
 
 def _ascii_codes(sought: _Sought, passage: str) -> Iterator[Span]:
     # A chain holds no space: searching the whole passage finds those of its pieces.
+    if not any(map(passage.__contains__, _SIGNS)):
+        return iter(())
     return (match.span() for match in CASED_ASCII_CHAIN.finditer(passage) if sought.has_whole(match.group()))
 
 

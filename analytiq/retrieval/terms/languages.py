@@ -75,13 +75,13 @@ def language_of(words: Sequence[str]) -> str | None:
     sample = words[:MOST_WORDS]
     marks = _languages_of_word()
     counts: dict[str, int] = {}
-    for languages in [marks[word] for word in sample if word in marks]:
+    for languages in filter(None, map(marks.get, sample)):
         for language in languages:
             counts[language] = counts.get(language, 0) + 1
     most = max(counts.values(), default=0)
     letters = "".join(sample)
     # English has hardly an accent: beside one, a single frequent word of another language decides.
-    fewest = 1 if _ACCENTED.search(letters) else FEWEST_MARKS
+    fewest = 1 if not letters.isascii() and _ACCENTED.search(letters) else FEWEST_MARKS
     if most < fewest or _is_mostly_of_other_scripts(letters):
         return None
     # The order of FREQUENT decides a tie, so that every process answers the same.

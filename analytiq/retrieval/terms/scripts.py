@@ -36,6 +36,7 @@ UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 WORD = re.compile(f"{SPACED}|[{UNSPACED}]+")
 ASCII_WORD = re.compile(r"[a-z0-9]+")
 """The same as WORD for a normalised text of ASCII alone, and four times as fast."""
+_ASCII_LETTERS = "".join(chr(code) if ASCII_WORD.match(chr(code)) else " " for code in range(128))
 _BEYOND_ASCII = re.compile("[^\\x00-\\x7f]")
 _PART_OF_WORD_BEYOND_ASCII = re.compile(f"[^\\W\\x00-\\x7f]|[{_MARKS}{UNSPACED}\u2010\u2011]")
 """A letter or mark beyond ASCII, or a hyphen that joins words (see `codes`)."""
@@ -44,7 +45,12 @@ _SCRIPTS = {language: re.compile(f"[{characters}]") for language, characters in 
 
 def words_in(plain: str) -> list[str]:
     """Return the words of a normalised text, and its runs without spaces."""
-    return (ASCII_WORD if plain.isascii() else WORD).findall(plain)
+    return ascii_words(plain) if plain.isascii() else WORD.findall(plain)
+
+
+def ascii_words(plain: str) -> list[str]:
+    """Return the words of a lower-case text of ASCII alone, as ASCII_WORD finds them; twice as fast."""
+    return plain.translate(_ASCII_LETTERS).split()
 
 
 def in_ascii(text: str) -> str | None:
