@@ -8,7 +8,7 @@ from analytiq.retrieval.terms.analysis import asked_terms, chunk_terms
 from analytiq.retrieval.terms.codes import joined_words, wholes_of
 from analytiq.retrieval.terms.folding import folded, normalised
 from analytiq.retrieval.terms.languages import language_of
-from analytiq.retrieval.terms.scripts import ASCII_WORD, WORD, words_in
+from analytiq.retrieval.terms.scripts import ASCII_WORD, WORD, ascii_words, words_in
 
 ENGLISH = "The answer to that question is in the book which was on the table"
 
@@ -289,3 +289,8 @@ def test_identifiers_are_found_whole(question: str) -> None:
 
 def test_names_with_a_capital_inside_stay_whole() -> None:
     assert {"iphon", "mcdonald", "gmbh"} <= set(words_of("iPhone McDonald GmbH"))
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_words_of_ascii_are_those_that_the_expression_finds(text: str) -> None:
+    assert ascii_words(text) == ASCII_WORD.findall(text)

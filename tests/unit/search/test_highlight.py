@@ -74,3 +74,11 @@ def test_signs_beyond_ascii_change_no_mark(question: str, passage: str) -> None:
 
 def test_many_highlights_are_cut() -> None:
     assert len(highlights("whales", "whales, " * 500)) == MAX_HIGHLIGHTS
+
+
+@given(st.text("ab1 -", max_size=80), st.lists(st.text("ab1", min_size=1, max_size=3), min_size=1, max_size=6))
+def test_few_words_and_many_are_marked_alike(passage: str, words: list[str]) -> None:
+    question = " ".join(["pump", *words])
+    beyond = " ".join(f"filler{chr(97 + place)}" for place in range(20))
+    spans = highlights(question, f"{passage} zz")
+    assert highlights(f"{question} {beyond}", f"{passage} zz {beyond}")[: len(spans)] == spans
