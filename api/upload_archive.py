@@ -11,9 +11,10 @@ from pydantic import JsonValue
 from analytiq.errors import InvalidInputError, LimitExceededError
 from analytiq.ingestion.upload.group_commit import MOST_BYTES, MOST_FILES
 from analytiq.ingestion.upload.zip_members import BLOCK_BYTES, UploadedZip, ZipMember
+from analytiq.models.upload import BULK_FILES
 from api.schemas.documents import UploadAnswer, UploadedDocument
 from api.upload_form import Manner
-from api.uploading import BULK_FILES, OCTET_STREAM, ReceivedFile, UploadSession, answer_of
+from api.uploading import OCTET_STREAM, ReceivedFile, UploadSession, answer_of
 
 
 async def receive_zip(

@@ -5,9 +5,11 @@ would otherwise stop the server, which would stop the client.
 """
 
 import asyncio
+import contextlib
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator
 
+import structlog
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -16,9 +18,14 @@ from starlette.types import Receive, Scope, Send
 
 from analytiq.errors import AnalytiqError, InvalidInputError, LimitExceededError
 from analytiq.ingestion.upload.group_commit import MOST_BYTES, MOST_FILES
+from analytiq.models.upload import BULK_FILES
+from analytiq.storage.client import translate
+from analytiq.storage.session import DatabaseError
 from api.schemas.documents import DocumentUpload, UploadedDocument, UploadedLine, UploadError
 from api.upload_form import Manner, StreamQuery, invalid_json
-from api.uploading import BULK_FILES, FileChecks, UploadSession
+from api.uploading import FileChecks, UploadSession
+
+log = structlog.get_logger("api")
 
 NDJSON = "application/x-ndjson"
 LONGEST_LINE_BYTES = 16 * 1024 * 1024
@@ -80,7 +87,13 @@ class LineUploads:
             is_open = True
             while is_open:
                 batch, is_open = await _batch(queue)
-                for answer in await self._commit(batch):
+                try:
+                    answers = await self._commit(batch)
+                except (AnalytiqError, DatabaseError) as error:
+                    # The status is sent already: only a line can tell why no more follow.
+                    yield await self._interrupted(batch[0][0], error)
+                    return
+                for answer in answers:
                     yield answer
                 await room.give_back(sum(len(content or b"") for _, content in batch))
         finally:
@@ -90,6 +103,20 @@ class LineUploads:
         if failure:
             detail = "The body stopped arriving. The lines before this one are answered; send the others again."
             yield _failed(self._count + 1, "", UploadError(code="incomplete_body", detail=detail))
+
+    async def _interrupted(self, line: int, error: Exception) -> UploadedLine:
+        """Give up what is staged; return the last answer, of the first line without one."""
+        known = translate(error) if isinstance(error, DatabaseError) else error
+        if isinstance(known, AnalytiqError):
+            code, reason = known.code, known.detail
+            log.warning("api.upload_interrupted", line=line, code=code, detail=reason)
+        else:
+            code, reason = "internal_error", "Unexpected error; the server's log has its details."
+            log.error("api.upload_interrupted", line=line, exc_info=error)
+        with contextlib.suppress(AnalytiqError, DatabaseError):  # the reconciler deletes what an outage leaves
+            await self._session.discard()
+        rest = "The upload stops here. The lines before this one are answered; send this one and all after it again."
+        return _failed(line, "", UploadError(code=code, detail=f"{reason} {rest}"))
 
     async def _commit(self, lines: list[Line]) -> list[UploadedLine]:
         session, checks = self._session, FileChecks(self._session.services, self._session.organization.id)

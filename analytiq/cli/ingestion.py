@@ -26,8 +26,9 @@ from analytiq.client import (
     Tag,
     UploadAnswer,
 )
-from analytiq.client.upload import BULK_FILES, in_batches
+from analytiq.client.upload import in_batches
 from analytiq.errors import AnalytiqError, InvalidInputError
+from analytiq.models.upload import BULK_FILES
 
 PARALLEL_UPLOADS = 4
 WAIT_SECONDS = 3600.0

@@ -23,10 +23,10 @@ from analytiq.client.models import (
 )
 from analytiq.client.paths import segment
 from analytiq.client.search_models import MetadataFilter
-from analytiq.client.upload import BULK_FILES, CountedFile, OnBytes, content_type_of, document_path, in_batches
+from analytiq.client.upload import CountedFile, OnBytes, content_type_of, document_path, in_batches
 from analytiq.errors import TransientError
 from analytiq.models.document import ExternalIdentity
-from analytiq.models.upload import DuplicatePolicy
+from analytiq.models.upload import BULK_FILES, DuplicatePolicy
 
 POLL_SECONDS = 0.1
 MAX_POLL_SECONDS = 2.0

