@@ -10,6 +10,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from analytiq.client.answers import Page
 from analytiq.client.connection import Connection, Query
+from analytiq.client.file_sending import FileSending, UploadForm
 from analytiq.client.models import (
     Document,
     DocumentAtPath,
@@ -61,7 +62,8 @@ class DocumentCalls(Connection):
     ) -> UploadAnswer:
         """Upload files in one call, read from disk while they are sent.
 
-        While the API or its database is unavailable, for example during a failover, the call is repeated for a minute.
+        While the API or its database is unavailable, for example during a failover, the call is repeated for 90 s; so
+        are files of it that only the database kept from being stored.
 
         Args:
             paths: at least one file; without `root`, the name without folders becomes the document's.
@@ -82,45 +84,39 @@ class DocumentCalls(Connection):
             InvalidInputError: a file cannot be read.
             ProblemError: the call, or every file of it, is refused.
         """
-        fields: dict[str, str | list[str]] = {"on_duplicate": on_duplicate.value}
+        shared: dict[str, str | list[str]] = {"on_duplicate": on_duplicate.value}
+        of_each: dict[str, list[str]] = {}
         if root is not None:
-            fields["paths"] = [document_path(path, root, folder) for path in paths]
+            of_each["paths"] = [document_path(path, root, folder) for path in paths]
         if merge:
-            fields["merge"] = "true"
+            shared["merge"] = "true"
         if bulk:
-            fields["bulk"] = "true"
+            shared["bulk"] = "true"
         if origin is not None:
-            fields["origin"] = origin
+            shared["origin"] = origin
         if password is not None:
-            fields["password"] = password
+            shared["password"] = password
         if external_identities is not None:
-            fields["external_identities"] = [
+            of_each["external_identities"] = [
                 "" if item is None else item.model_dump_json(exclude_none=True) for item in external_identities
             ]
         if source_urls is not None:
-            fields["source_urls"] = [address or "" for address in source_urls]
+            of_each["source_urls"] = [address or "" for address in source_urls]
         if tag_ids is not None:
-            fields["tag_ids"] = ",".join(tag_ids)
+            shared["tag_ids"] = ",".join(tag_ids)
         if metadata is not None:
-            fields["metadata"] = _METADATA.dump_json(metadata).decode()
+            shared["metadata"] = _METADATA.dump_json(metadata).decode()
+        sending = FileSending(
+            self._transport, UploadForm(shared, of_each), makes_copies=on_duplicate is DuplicatePolicy.CREATE
+        )
         with ExitStack() as stack:
             opened = [stack.enter_context(CountedFile(path, on_bytes)) for path in paths]
-            parts = [
-                ("files", (path.name, file, content_type_of(path))) for path, file in zip(paths, opened, strict=True)
-            ]
-
-            def begin_again() -> None:
-                for file in opened:
-                    file.begin_again()
-
-            answer = self._transport.send_files(
-                "/documents",
-                fields,
-                parts,
-                is_repeatable=on_duplicate is not DuplicatePolicy.CREATE,
-                begin_again=begin_again,
+            return sending.send(
+                [
+                    (file, ("files", (path.name, file, content_type_of(path))))
+                    for path, file in zip(paths, opened, strict=True)
+                ]
             )
-            return UploadAnswer.model_validate_json(answer)
 
     def upload_many(
         self,

@@ -70,6 +70,15 @@ class Patience:
         self._waits += 1
         time.sleep(pause)
 
+    def wait(self) -> bool:
+        """Wait before a repetition; return False, at once, when it was repeated long enough."""
+        if time.monotonic() >= self._deadline:
+            return False
+        pause = self._backoff()
+        self._waits += 1
+        time.sleep(pause)
+        return True
+
     def _pause_of_problem(self, problem: ProblemError) -> float | None:
         is_in_time = time.monotonic() < self._deadline
         if problem.code == KEY_IN_USE and self._has_key and self.is_repeated:

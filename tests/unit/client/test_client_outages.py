@@ -219,3 +219,73 @@ def test_answer_keeps_fields_that_the_client_does_not_know(server: Server, clien
     server.then(200, {"results": [], "query": "q", "total_count": 0, "skip": 0, "top_k": 5, "statistics": {"a": 1}})
     answer = json.loads(client.search("1", "q").model_dump_json())
     assert (answer["skip"], answer["top_k"], answer["statistics"]) == (0, 5, {"a": 1})
+
+
+def outcome(name: str, code: str | None = None) -> dict[str, Any]:
+    error = None if code is None else {"code": code, "detail": "?", "at": "2026-11-30T00:00:00Z"}
+    state = "created" if code is None else "failed"
+    return {"file_name": name, "outcome": state, "document_id": code and "1" * 24, "document": None, "error": error}
+
+
+def answer_of(*documents: dict[str, Any]) -> dict[str, Any]:
+    created = sum(document["error"] is None for document in documents)
+    counts = {"created": created, "returned": 0, "replaced": 0, "failed": len(documents) - created}
+    return {"documents": list(documents), **counts}
+
+
+def three_files(directory: Path) -> list[Path]:
+    files = [directory / name for name in ("a.txt", "b.txt", "c.txt")]
+    for file in files:
+        file.write_text(f"text of {file.name}")
+    return files
+
+
+def test_files_that_the_database_kept_from_being_stored_are_sent_again_by_themselves(
+    server: Server, client: Client, pauses: list[float], tmp_path: Path
+) -> None:
+    away, unknown = outcome("a.txt", "database_unreachable"), outcome("c.txt", "commit_outcome_unknown")
+    server.then(207, answer_of(away, outcome("b.txt"), unknown))
+    server.then(207, answer_of(outcome("a.txt"), unknown))
+    server.then(201, answer_of(outcome("c.txt")))
+    told: list[int] = []
+    files = three_files(tmp_path)
+    answer = client.upload(files, root=tmp_path, on_bytes=told.append)
+    assert [(document.file_name, document.outcome) for document in answer.documents] == [
+        ("a.txt", "created"), ("b.txt", "created"), ("c.txt", "created"),
+    ]  # fmt: skip
+    assert (answer.created, answer.failed, len(pauses)) == (3, 0, 2)
+    assert sum(told) == sum(file.stat().st_size for file in files)
+    bodies = [body for _, _, _, body in server.requests]
+    sent = [[name for name in (b"a.txt", b"b.txt", b"c.txt") if b"text of " + name in body] for body in bodies]
+    assert sent == [[b"a.txt", b"b.txt", b"c.txt"], [b"a.txt", b"c.txt"], [b"c.txt"]]
+    assert [body.count(b'name="paths"') for body in bodies] == [3, 2, 1]
+
+
+def test_file_that_may_have_been_stored_is_not_sent_again_if_that_makes_a_copy(
+    server: Server, client: Client, pauses: list[float], tmp_path: Path
+) -> None:
+    unknown = outcome("c.txt", "commit_outcome_unknown")
+    server.then(207, answer_of(outcome("a.txt", "transaction_deadline"), outcome("b.txt"), unknown))
+    server.then(201, answer_of(outcome("a.txt")))
+    answer = client.upload(three_files(tmp_path), on_duplicate=DuplicatePolicy.CREATE)
+    assert [document.outcome for document in answer.documents] == ["created", "created", "failed"]
+    assert len(pauses) == 1
+
+
+def test_file_that_is_refused_for_itself_is_not_sent_again(
+    server: Server, client: Client, pauses: list[float], tmp_path: Path
+) -> None:
+    server.then(207, answer_of(outcome("a.txt", "unsupported_type"), outcome("b.txt"), outcome("c.txt")))
+    answer = client.upload(three_files(tmp_path))
+    assert (answer.failed, pauses) == (1, [])
+
+
+def test_files_are_given_up_after_a_minute_and_a_half_with_the_outcomes_of_the_others(
+    server: Server, client: Client, pauses: list[float], tmp_path: Path
+) -> None:
+    server.then(207, answer_of(outcome("a.txt", "database_unreachable"), outcome("b.txt"), outcome("c.txt")))
+    for _ in range(200):
+        server.then(503, UNREACHABLE, Retry_After="2")
+    answer = client.upload(three_files(tmp_path))
+    assert [document.outcome for document in answer.documents] == ["failed", "created", "created"]
+    assert 90 <= sum(pauses) <= 93
