@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import SecretStr
 
 from analytiq.errors import AccessDeniedError, AnalytiqError
-from analytiq.models.job import JobKind, JobState
+from analytiq.models.job import JobKind
 from analytiq.telemetry import metrics
 from api.context import ServicesOf
 from api.problems import DEFAULT_RETRY_SECONDS
@@ -53,10 +53,9 @@ async def get_metrics(request: Request, services: ServicesOf) -> Response:
     Requires the operator's token. If none is configured, only calls from this machine are answered.
     """
     require_operator(request, services.settings.telemetry.metrics_token)
-    counts = await services.repositories.jobs.counts()
-    waiting = counts.get((JobKind.SYNC.value, JobState.AVAILABLE.value), 0)
-    metrics.queue_depth.set(waiting)
-    metrics.jobs_due.set(await services.repositories.jobs.count_work())
+    jobs = services.repositories.jobs
+    metrics.queue_depth.set(await jobs.count_waiting(JobKind.SYNC))
+    metrics.jobs_due.set(await jobs.count_work())
     directory: str | None = request.app.state.metrics_directory
     content = await asyncio.to_thread(metrics.exposition, directory)
     return Response(content, media_type=metrics.CONTENT_TYPE)
