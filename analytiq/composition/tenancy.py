@@ -29,6 +29,7 @@ class Tenancy:
     """Rights, limits, and the audit log."""
 
     def __init__(self, services: "Services") -> None:
+        self._closing = services.closing
         self._rows = services.repositories
         self._settings = services.settings
         self._accounts = services.settings.accounts
@@ -73,7 +74,9 @@ class Tenancy:
     @cached_property
     def metering(self) -> Metering:
         """SPUs: reservations, charges and quotas."""
-        return Metering(self._rows)
+        metering = Metering(self._rows)
+        self._closing.push_async_callback(metering.close)
+        return metering
 
     @cached_property
     def passwords(self) -> Passwords:

@@ -1,9 +1,10 @@
 """Collections `spu_ledger`, the charges, and `spu_savings`, the SPUs saved by the cache."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from pymongo import IndexModel
+from pymongo import IndexModel, UpdateOne
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.errors import DuplicateKeyError
 from pymongo.write_concern import WriteConcern
@@ -26,6 +27,14 @@ INDEXES = {
 _REST = -1
 """Group of the values that are not in a list."""
 _SAVED_FOR = ("organization_id", "day", "kb_id", "operation", "embedding_model")
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """Embeddings that came from the cache, and the moment of their use."""
+
+    spus: int
+    at: datetime
 
 
 class LedgerRepository:
@@ -148,14 +157,9 @@ class SavingsRepository:
         # A failover that loses the last milliseconds' savings loses a figure that is never charged.
         self._collection = connection.database["spu_savings"].with_options(write_concern=WriteConcern(w=1))
 
-    async def add(self, purpose: SpuPurpose, spus: int, *, at: datetime) -> None:
-        """Add embeddings that came from the cache."""
-        day = _midnight(at)
-        fields = {**purpose.model_dump(), "operation": purpose.operation.value, "day": day}
-        name = ":".join(str(fields[field]) for field in _SAVED_FOR)
-        await self._collection.update_one(
-            {"_id": name}, {"$setOnInsert": fields, "$inc": {"saved_spus": spus}}, upsert=True
-        )
+    async def add_all(self, savings: Sequence[tuple[SpuPurpose, Saved]]) -> None:
+        """Add embeddings that came from the cache, in one command."""
+        await self._collection.bulk_write([_saving(purpose, saved) for purpose, saved in savings], ordered=False)
 
     async def totals(
         self,
@@ -179,6 +183,12 @@ class SavingsRepository:
         )
         rows: list[Row] = [row async for row in cursor]
         return int(rows[0]["saved"]) if rows else 0
+
+
+def _saving(purpose: SpuPurpose, saved: Saved) -> UpdateOne:
+    fields: Row = {**purpose.model_dump(), "operation": purpose.operation.value, "day": _midnight(saved.at)}
+    name = ":".join(str(fields[field]) for field in _SAVED_FOR)
+    return UpdateOne({"_id": name}, {"$setOnInsert": fields, "$inc": {"saved_spus": saved.spus}}, upsert=True)
 
 
 def _midnight(moment: datetime) -> datetime:

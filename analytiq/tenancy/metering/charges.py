@@ -17,15 +17,17 @@ import structlog
 from analytiq import clock
 from analytiq.errors import InvalidInputError, QuotaExceededError, RateLimitedError, TransientError
 from analytiq.models.quota import SpuAccount, SpuPurpose
-from analytiq.models.usage import DailyUsage, SpuCharge, UsageGrouping, UsageTotal
+from analytiq.models.usage import DailyUsage, Operation, SpuCharge, UsageGrouping, UsageTotal
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.embedding_cache import CacheRow
+from analytiq.storage.repositories.ledger import Saved
 from analytiq.storage.session import DatabaseError, Session
 from analytiq.storage.transactions import run_in_transaction
 from analytiq.telemetry import metrics
 from analytiq.telemetry.checkpoints import checkpoint
 from analytiq.tenancy.metering.counting import note_charged
+from analytiq.tenancy.metering.savings import DeferredSavings
 
 log = structlog.get_logger(__name__)
 
@@ -57,6 +59,7 @@ class Metering:
         self._cache = rows.embedding_cache
         self._ledger = rows.ledger
         self._savings = rows.savings
+        self._deferred = DeferredSavings(rows.savings, rows.organizations)
         self._quotas = rows.quotas
         self._jobs = rows.jobs
 
@@ -165,10 +168,15 @@ class Metering:
         return len(expired)
 
     async def note_saved(self, purpose: SpuPurpose, spus: int) -> None:
-        """Count embeddings served from the cache. A failure is only logged, since the work itself is done."""
-        if spus:
+        """Count embeddings served from the cache; those of searches are written a second later.
+
+        A failure is only logged, since the work itself is done.
+        """
+        if spus and purpose.operation is Operation.SEARCH:
+            self._deferred.add(purpose, spus)
+        elif spus:
             try:
-                await self._savings.add(purpose, spus, at=clock.now())
+                await self._savings.add_all([(purpose, Saved(spus, clock.now()))])
             except DatabaseError:
                 log.warning("metering.savings_not_noted", spus=spus, exc_info=True)
 
@@ -180,6 +188,7 @@ class Metering:
         Cache savings count in whole days: each day that overlaps the period counts.
         """
         await self.return_expired(organization_id)
+        await self._deferred.write()
         charged = await self._ledger.totals(organization_id, since=since, until=until, by_day=by_day)
         saved = await self._savings.totals(organization_id, since=since, until=until, by_day=by_day)
         return _merged(charged, saved)
@@ -189,6 +198,7 @@ class Metering:
     ) -> DailyUsage:
         """Return SPUs by day (UTC) and group within [since, until): the `most` largest groups, and the rest as one."""
         await self.return_expired(organization_id)
+        await self._deferred.write()
         groups = await self._ledger.largest(organization_id, grouping, since=since, until=until, most=most)
         days, unconfirmed = await self._ledger.by_day(
             organization_id, grouping, [group.id for group in groups], since=since, until=until
@@ -200,6 +210,10 @@ class Metering:
             saved_spus=await self._savings.total(organization_id, since=since, until=until),
             unconfirmed_spus=unconfirmed,
         )
+
+    async def close(self) -> None:
+        """Write the savings that are not written yet."""
+        await self._deferred.close()
 
     async def _reserve(self, purpose: SpuPurpose, wanted: int) -> Reservation:
         organization_id = purpose.organization_id

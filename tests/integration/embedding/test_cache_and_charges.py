@@ -23,11 +23,13 @@ from analytiq.models.quota import SpuPurpose
 from analytiq.models.usage import Operation, SpuCharge, UsageGrouping
 from analytiq.retrieval.pipeline.request import Mode
 from analytiq.settings import EmbeddingSettings
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.organizations import OrganizationRepository
 from analytiq.storage.repositories.providers import ProviderRepository
 from analytiq.storage.repositories.rows import encode
+from analytiq.tenancy.metering.charges import Metering
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.embedding.conftest import Books
 from tests.integration.tenant import REMOTE_MODEL, Tenant, new_tenant, prose
@@ -348,3 +350,29 @@ async def test_repeated_question_reads_no_embedding_and_its_saving_is_counted(
     assert embedding_server.calls == calls
     totals = await tenant.services.tenancy.metering.totals(tenant.id, since=None, until=None)
     assert [(one.spus, one.saved_spus) for one in totals if one.operation is Operation.SEARCH] == [(1, 3)]
+
+
+async def test_savings_of_searches_are_written_when_the_process_ends(tenant: Tenant, migrated: MongoConnection) -> None:
+    metering = Metering(Repositories(migrated))
+    purpose = SpuPurpose(organization_id=tenant.id, kb_id=None, operation=Operation.SEARCH, embedding_model="m")
+    await metering.note_saved(purpose, 2)
+    await metering.note_saved(purpose, 3)
+    await metering.close()
+    rows = await migrated.database["spu_savings"].find({"organization_id": tenant.id}).to_list()
+    assert [row["saved_spus"] for row in rows] == [5]
+
+
+async def test_saving_of_an_organization_that_is_erased_meanwhile_is_not_written(
+    tenant: Tenant, migrated: MongoConnection
+) -> None:
+    metering = Metering(Repositories(migrated))
+    gone = new_id()
+    for organization_id in (tenant.id, gone):
+        purpose = SpuPurpose(
+            organization_id=organization_id, kb_id=None, operation=Operation.SEARCH, embedding_model="m"
+        )
+        await metering.note_saved(purpose, 1)
+    await metering.close()
+    written = await migrated.database["spu_savings"].distinct("organization_id", {})
+    assert tenant.id in written
+    assert gone not in written

@@ -73,7 +73,7 @@ async def test_work_is_what_runs_and_what_is_due(jobs: JobRepository) -> None:
     assert await jobs.count_waiting(JobKind.SYNC) == 4
     first = await claim(jobs)
     assert await jobs.count_waiting(JobKind.SYNC) == 3, "a running job does not wait"
-    assert await jobs.count_waiting(JobKind.MEMBERSHIP) == 0
+    assert await jobs.count_waiting(JobKind.SWEEP) == 0
     assert await jobs.count_work() == 3, "the running job and two due ones"
     assert await jobs.bury(await claim(jobs), FAILURE)
     assert await jobs.count_work() == 2, "a failed job is no work"
