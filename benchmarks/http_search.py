@@ -1,11 +1,12 @@
 """Search end to end over HTTP: a separate API process, both retrievers, by filter and by number of callers.
 
-    python -m benchmarks.http_search [--short] [--chunks 100000] [--queries 200] [--callers 1 4]
+    python -m benchmarks.http_search [--short] [--chunks 100000] [--queries 200] [--callers 1 4] [--processes 1 2 4]
 
 The knowledge base has the local model's name and dimensions, with generated texts and vectors; questions are
 embedded in the first round only, so that everything but the model is measured. Documents have 50 chunks. Callers are
 threads of this process with a connection each, and share the machine with the API and mongod. `server` is the API's
-own time (`timings_ms.total`), `CPU` the processor time of the API process a search.
+own time (`timings_ms.total`), `CPU` the processor time of the API processes a search. With several API processes, each
+has its own replica of the knowledge base, and callers are divided among them.
 """
 
 import argparse
@@ -17,7 +18,7 @@ import sys
 import time
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -115,7 +116,7 @@ def _document(templates: dict[str, Row], percentile: int, own: Sequence[str], ve
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """A running API process, with the searched knowledge base."""
+    """A running API process, and the searched knowledge base."""
 
     pid: int
     port: int
@@ -148,7 +149,7 @@ def serving(server: Server, target: Platform, base: KnowledgeBase, token: str, p
                 "MONGODB_URI": settings.mongo.uri.get_secret_value(),
                 "ANALYTIQ_MONGO__DATABASE": settings.mongo.database,
                 "ANALYTIQ_SECRET_KEY": settings.secret_key.get_secret_value(),
-                "ANALYTIQ_DATA_DIR": str(server.directory / "api"),
+                "ANALYTIQ_DATA_DIR": str(server.directory / f"api_{port}"),
                 "ANALYTIQ_API__PORT": str(port),
                 "ANALYTIQ_SEARCH__LOCAL_STORE_BYTES": str(8 * 1024**3),
                 "ANALYTIQ_LOG_LEVEL": "WARNING",
@@ -190,13 +191,14 @@ class Measured:
     processor: float = 0.0
 
 
-def measure(api: Api, bodies: Sequence[Row], callers: int) -> Measured:
-    """Ask every question once, divided among the callers."""
+def measure(apis: Sequence[Api], bodies: Sequence[Row], callers: int) -> Measured:
+    """Ask every question once, divided among the callers, which are divided among the API processes."""
     measured = Measured()
 
-    def call(share: Sequence[Row]) -> None:
+    def call(number: int) -> None:
+        api = apis[number % len(apis)]
         connection = api.connect()
-        for body in share:
+        for body in bodies[number::callers]:
             begin = time.perf_counter()
             status, answer = api.ask(connection, body)
             measured.caller.append((time.perf_counter() - begin) * 1000)
@@ -204,17 +206,20 @@ def measure(api: Api, bodies: Sequence[Row], callers: int) -> Measured:
                 raise SystemExit(f"{status}: {json.dumps(answer)[:500]}; what was measured is worth nothing")
             measured.server.append(answer["timings_ms"]["total"])
 
-    process = psutil.Process(api.pid)
-    before, begin = process.cpu_times(), time.perf_counter()
+    before, begin = _processor_seconds(apis), time.perf_counter()
     with ThreadPoolExecutor(callers) as threads:
-        list(threads.map(call, [bodies[number::callers] for number in range(callers)]))
-    elapsed, after = time.perf_counter() - begin, process.cpu_times()
-    measured.per_second = len(bodies) / elapsed
-    measured.processor = (after.user + after.system - before.user - before.system) * 1000 / len(bodies)
+        list(threads.map(call, range(callers)))
+    measured.per_second = len(bodies) / (time.perf_counter() - begin)
+    measured.processor = (_processor_seconds(apis) - before) * 1000 / len(bodies)
     return measured
 
 
-def measure_all(api: Api, asked: Sequence[str], callers: Sequence[int], chunks: int) -> list[list[str]]:
+def _processor_seconds(apis: Sequence[Api]) -> float:
+    times = [psutil.Process(api.pid).cpu_times() for api in apis]
+    return sum(one.user + one.system for one in times)
+
+
+def measure_all(apis: Sequence[Api], asked: Sequence[str], callers: Sequence[int], chunks: int) -> list[list[str]]:
     """Measure a row for each mode, filter and number of callers."""
     rows: list[list[str]] = []
     for mode in MODES:
@@ -222,29 +227,37 @@ def measure_all(api: Api, asked: Sequence[str], callers: Sequence[int], chunks: 
             wanted = {} if name == "all" else {"metadata_filter": {"percentile": {"$lt": percent}}}
             options: Row = {"top_k": TOP_K, "mode": mode, "deduplicate": False, **wanted}
             bodies = [{"query": question, **options} for question in asked]
-            measure(api, bodies, 1)  # the first round embeds the questions, and warms what is warm in use
+            for api in apis:
+                measure([api], bodies, 1)  # the first round embeds the questions, and warms what is warm in use
             for count in callers:
-                found = measure(api, bodies, count)
+                found = measure(apis, bodies, count)
                 marks = [f"{report.percentile(found.caller, share):.1f}" for share in (0.5, 0.95, 0.99)]
                 server = f"{report.percentile(found.server, 0.5):.1f}"
                 rows.append(
-                    [f"{chunks:,}", mode, name, str(count), *marks, server, f"{found.processor:.1f}",
+                    [f"{chunks:,}", str(len(apis)), mode, name, str(count), *marks, server, f"{found.processor:.1f}",
                      f"{found.per_second:.0f}"]
                 )  # fmt: skip
     return rows
 
 
 async def measure_size(server: Server, chunks: int, options: argparse.Namespace) -> tuple[list[list[str]], float]:
-    """Measure the rows of one size, and the seconds until the API is ready."""
+    """Measure the rows of one size, and the seconds until the last API processes are ready."""
     async with platform(server, f"http_{chunks}") as target:
         base = await target.create_knowledge_base(model=MODEL)
         await target.services.jobs.new_runner().run_until_idle()
         some_texts = await build(target, base, chunks)
         issued = await target.services.tenancy.organizations.issue_token(target.organization.id, name="benchmark")
-        with serving(server, target, base, issued.secret.get_secret_value(), options.port) as api:
-            ready = await asyncio.to_thread(until_ready, api)
-            asked = questions(some_texts, options.queries)
-            return await asyncio.to_thread(measure_all, api, asked, options.callers, chunks), ready
+        asked = questions(some_texts, options.queries)
+        rows: list[list[str]] = []
+        ready = 0.0
+        for count in options.processes:
+            with ExitStack() as running:
+                ports = range(options.port, options.port + count)
+                secret = issued.secret.get_secret_value()
+                apis = [running.enter_context(serving(server, target, base, secret, port)) for port in ports]
+                ready = max([await asyncio.to_thread(until_ready, api) for api in apis])
+                rows += await asyncio.to_thread(measure_all, apis, asked, options.callers, chunks)
+        return rows, ready
 
 
 async def run(options: argparse.Namespace) -> None:
@@ -257,7 +270,19 @@ async def run(options: argparse.Namespace) -> None:
             rows += found
             print(f"{chunks:,} chunks: searched by vectors and words {ready:.1f} s after the API's start")
         print()
-        header = ("chunks", "mode", "filter", "callers", "p50", "p95", "p99", "server p50", "API CPU", "searches/s")
+        header = (
+            "chunks",
+            "processes",
+            "mode",
+            "filter",
+            "callers",
+            "p50",
+            "p95",
+            "p99",
+            "server p50",
+            "API CPU",
+            "searches/s",
+        )
         report.print_table(header, rows)
 
 
@@ -267,6 +292,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--chunks", type=int, nargs="+", default=[100_000])
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--callers", type=int, nargs="+", default=[1, 4])
+    parser.add_argument("--processes", type=int, nargs="+", default=[1], help="numbers of API processes")
     parser.add_argument("--port", type=int, default=8399)
     options = parser.parse_args(argv)
     if options.short:
