@@ -16,6 +16,13 @@ from analytiq.settings import Settings, read_settings
 from analytiq.standalone.local_database import on_database
 from analytiq.storage.client import MongoConnection
 
+InDatabase = Annotated[
+    bool, typer.Option("--database", help="Work without a token, on MONGODB_URI's database or that of `up`.")
+]
+OrganizationId = Annotated[
+    str | None, typer.Option(help="Id of the organization, with --database. Default: the oldest.")
+]
+
 app = typer.Typer(help="Manage access tokens.", no_args_is_help=True)
 
 
@@ -24,12 +31,8 @@ def token_create(
     *,
     name: Annotated[str, typer.Argument(help="Purpose of the token.")],
     scope: Annotated[TokenScope, typer.Option(help="Permissions; `admin` allows everything.")] = TokenScope.ADMIN,
-    in_database: Annotated[
-        bool, typer.Option("--database", help="Work without a token, on MONGODB_URI's database or that of `up`.")
-    ] = False,
-    organization: Annotated[
-        str | None, typer.Option(help="Id of the organization, with --database. Default: the oldest.")
-    ] = None,
+    in_database: InDatabase = False,
+    organization: OrganizationId = None,
     data_dir: DataDir = None,
 ) -> None:
     """Create an access token, and show its secret only now."""
@@ -60,12 +63,8 @@ def token_revoke(
 def token_take_over(
     *,
     token_id: Annotated[str, typer.Argument(help="Id from `token list`.")],
-    in_database: Annotated[
-        bool, typer.Option("--database", help="Work without a token, on MONGODB_URI's database or that of `up`.")
-    ] = False,
-    organization: Annotated[
-        str | None, typer.Option(help="Id of the organization, with --database. Default: the oldest.")
-    ] = None,
+    in_database: InDatabase = False,
+    organization: OrganizationId = None,
     data_dir: DataDir = None,
 ) -> None:
     """Become the maker of an access token, so that it no longer ends with its former maker."""

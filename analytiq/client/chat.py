@@ -54,7 +54,22 @@ class ChatThread(_Answer):
     updated_at: datetime
 
 
-class ChatPassage(_Answer):
+class _Provenance(_Answer):
+    """The place of a chunk in its document, and the document's labels when it was found."""
+
+    heading_path: list[str] = Field(default_factory=list)
+    page_name: str = ""
+    chunk_id: str = ""
+    rank: int | None = None
+    token_count: int = 0
+    source_url: str | None = None
+    tags: list[str] = Field(default_factory=list)
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    text_hash: str | None = None
+    is_current: bool | None = None
+
+
+class ChatPassage(_Provenance):
     """A passage shown to the model; answers cite it as `[number]`."""
 
     number: int
@@ -69,19 +84,9 @@ class ChatPassage(_Answer):
     end: int
     relevance: float
     content: str
-    heading_path: list[str] = Field(default_factory=list)
-    page_name: str = ""
-    chunk_id: str = ""
-    rank: int | None = None
-    token_count: int = 0
-    source_url: str | None = None
-    tags: list[str] = Field(default_factory=list)
-    metadata: dict[str, JsonValue] = Field(default_factory=dict)
-    text_hash: str | None = None
-    is_current: bool | None = None
 
 
-class ChatCitation(_Answer):
+class ChatCitation(_Provenance):
     """The source of a statement: `quote` is `text[start:end]` of the document's text, on `page`.
 
     `is_current` is False once the document's text was replaced or deleted; None in answers of older versions.
@@ -98,16 +103,6 @@ class ChatCitation(_Answer):
     end: int
     quote: str
     marks: list[tuple[int, int]]
-    heading_path: list[str] = Field(default_factory=list)
-    page_name: str = ""
-    chunk_id: str = ""
-    rank: int | None = None
-    token_count: int = 0
-    source_url: str | None = None
-    tags: list[str] = Field(default_factory=list)
-    metadata: dict[str, JsonValue] = Field(default_factory=dict)
-    text_hash: str | None = None
-    is_current: bool | None = None
 
 
 class ChatMessage(_Answer):

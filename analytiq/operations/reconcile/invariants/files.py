@@ -63,12 +63,10 @@ class UnnamedFiles(SystemInvariant):
 
     async def _are_paired(self) -> tuple[bool, bool]:
         """Return whether all files, and all chunks, are those found with the documents of this pass."""
-        whole = self.system.pairs.whole
-        if whole is None:
-            return False, False
-        files, chunks = await self.rows.file_survey.count()
-        is_same = await self.rows.document_survey.count_all() == whole.documents
-        return is_same and files == whole.files, is_same and chunks == whole.chunks
+        rows = self.rows
+        return await self.system.pairs.are_all(
+            rows.document_survey, rows.file_survey.count, lambda whole: (whole.files, whole.chunks)
+        )
 
     async def _unnamed(self, files: Sequence[FileOwner], lost: LostRows) -> list[Drift]:
         # Files first, documents after: a file added by a replacement in between is not on the list. The job that

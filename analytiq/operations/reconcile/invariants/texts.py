@@ -59,12 +59,10 @@ class UnnamedTexts(SystemInvariant):
 
     async def _are_paired(self) -> tuple[bool, bool]:
         """Return whether all texts, and all segments, are those found with the documents of this pass."""
-        whole = self.system.pairs.whole
-        if whole is None:
-            return False, False
-        texts, segments = await self.rows.texts.count()
-        is_same = await self.rows.document_survey.count_all() == whole.documents
-        return is_same and texts == whole.texts, is_same and segments == whole.segments
+        rows = self.rows
+        return await self.system.pairs.are_all(
+            rows.document_survey, rows.texts.count, lambda whole: (whole.texts, whole.segments)
+        )
 
     async def _unnamed(self, texts: Sequence[StagedText], lost: LostRows) -> list[Drift]:
         known = await self.rows.document_survey.pointers({item.document_id for item in texts})
