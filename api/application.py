@@ -22,6 +22,7 @@ from api.routes import (
     document_blocks,
     document_changes,
     document_lookups,
+    document_uploads,
     documents,
     erasure,
     events,
@@ -83,9 +84,9 @@ def create_app(open_services: Open, *, metrics_directory: str | None = None) -> 
         status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 403, 404)
     }
     modules = (
-        organizations, members, tags, document_changes, document_lookups, documents, document_blocks, locating,
-        metadata_fields, knowledge_bases, chunk_preview, forecast, jobs, search, llm_providers, models, prompts,
-        prompt_runs, chat, usage, erasure, reconcile, events, organization_settings, workers, backups,
+        organizations, members, tags, document_changes, document_lookups, document_uploads, documents, document_blocks,
+        locating, metadata_fields, knowledge_bases, chunk_preview, forecast, jobs, search, llm_providers, models,
+        prompts, prompt_runs, chat, usage, erasure, reconcile, events, organization_settings, workers, backups,
     )  # fmt: skip
     for module in modules:
         check_routes(module.router)
