@@ -23,6 +23,8 @@ class JobKind(StrEnum):
     RUN_PROMPT = "run_prompt"
     MEMBERSHIP_PROMPT = "membership_prompt"
     CLEAN_PROMPT = "clean_prompt"
+    RUN_SOURCE = "run_source"
+    CLEAN_SOURCE = "clean_source"
 
 
 class JobState(StrEnum):
@@ -71,10 +73,11 @@ class JobSubject(Stored):
     erasure_id: str | None = None
     prompt_id: str | None = None
     run_id: str | None = None
+    source_id: str | None = None
 
 
 class Progress(Stored):
-    """The progress of a running job: `done` of `total` `unit`s (pages, chunks)."""
+    """The progress of a running job: `done` of `total` `unit`s (pages, chunks, items)."""
 
     done: int
     total: int
@@ -132,14 +135,14 @@ class JobRequest(Stored):
         subject = self.subject
         names = (
             subject.kb_id, subject.document_id, subject.generation_id, subject.erasure_id, subject.prompt_id,
-            subject.run_id,
+            subject.source_id, subject.run_id,
         )  # fmt: skip
         return ":".join([self.kind.value, *(name for name in names if name is not None)])
 
     @property
     def lane(self) -> str:
-        """Return the partition: jobs of one organization, knowledge base and kind queue behind one another only."""
-        lane = f"{self.organization_id}:{self.subject.kb_id or '-'}:{self.kind.value}"
+        """Return the partition, of an organization, a knowledge base or source, and a kind of job."""
+        lane = f"{self.organization_id}:{self.subject.kb_id or self.subject.source_id or '-'}:{self.kind.value}"
         return f"{lane}{HEAVY}" if self.is_heavy else lane
 
 

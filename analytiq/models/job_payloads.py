@@ -92,3 +92,18 @@ class CleanPromptPayload(JobPayload):
 
     kind: ClassVar = JobKind.CLEAN_PROMPT
     prompt_id: str
+
+
+class RunSourcePayload(JobPayload):
+    """A run of a source to begin or continue."""
+
+    kind: ClassVar = JobKind.RUN_SOURCE
+    source_id: str
+    run_id: str
+
+
+class CleanSourcePayload(JobPayload):
+    """A deleted source whose data is to be removed."""
+
+    kind: ClassVar = JobKind.CLEAN_SOURCE
+    source_id: str

@@ -30,6 +30,7 @@ class Countable(StrEnum):
     KNOWLEDGE_BASES = "knowledge_bases"
     TAGS = "tags"
     PROMPTS = "prompts"
+    SOURCES = "sources"
     ACCESS_TOKENS = "access_tokens"
     INVITATIONS = "invitations"
 

@@ -1,5 +1,7 @@
 """Settings of the processes: database, API, queue, workers, reconciler, events and telemetry."""
 
+from pathlib import Path
+
 from pydantic import Field, SecretStr
 
 from analytiq.settings.section import MEBIBYTE, Section
@@ -48,6 +50,22 @@ class QueueSettings(Section):
     """Most small jobs of one kind and knowledge base that a worker does together; 1: each by itself."""
     extractions_per_organization: int | None = Field(default=None, ge=1)
     """Most documents of one organization that a worker reads at once; None: all slots, its share while others wait."""
+
+
+class SourceSettings(Section):
+    """Sources, whose items become documents by themselves."""
+
+    folders: tuple[Path, ...] = ()
+    """Directories of the workers' machines that folder sources may read, with all below them; empty: none.
+
+    `{organization_id}` in a path stands for the id of the source's organization.
+    """
+    max_items: int = Field(default=100_000, ge=1)
+    """Most items of one source."""
+    call_seconds: float = Field(default=120.0, gt=0)
+    """Longest wait for one batch of a listing, or for one item."""
+    turn_seconds: float = Field(default=15.0, gt=0)
+    """Seconds after which a run gives its slot back, and queues again behind other work."""
 
 
 class ReconcilerSettings(Section):

@@ -12,6 +12,7 @@ class QuotaSettings(Section):
     """Each has a collection of its own, and MongoDB files for each of its indexes."""
     tags: int = Field(default=10_000, ge=0)
     prompts: int = Field(default=1000, ge=0)
+    sources: int = Field(default=1000, ge=0)
     access_tokens: int = Field(default=1000, ge=0)
     """Valid tokens."""
     invitations: int = Field(default=1000, ge=0)

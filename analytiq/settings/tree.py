@@ -22,6 +22,7 @@ from analytiq.settings.services import (
     MongoSettings,
     QueueSettings,
     ReconcilerSettings,
+    SourceSettings,
     TelemetrySettings,
     WatchingSettings,
     WorkerSettings,
@@ -62,6 +63,7 @@ class Settings(BaseSettings):
     indexing: IndexingSettings = IndexingSettings()
     search: SearchSettings = SearchSettings()
     lexical: LexicalSettings = LexicalSettings()
+    sources: SourceSettings = SourceSettings()
     reconciler: ReconcilerSettings = ReconcilerSettings()
     erasure: ErasureSettings = ErasureSettings()
     llm: LlmSettings = LlmSettings()

@@ -15,17 +15,14 @@ from analytiq.inference.credentials.rotation import Rotation, RotationReport
 from analytiq.settings import Settings
 from analytiq.standalone.data_directory import write_private_file
 from analytiq.standalone.key_files import OLD_KEYS_FILE, SECRET_KEY_FILE, old_keys_of
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.client import MongoConnection, connect
-from analytiq.storage.repositories.documents import DocumentRepository
-from analytiq.storage.repositories.idempotency import IdempotencyRepository
 from analytiq.storage.repositories.providers import ProviderRepository
 
 
 async def renew(connection: MongoConnection, vault: Vault) -> RotationReport:
     """Re-encrypt every secret under the vault's present key."""
-    return await Rotation(
-        ProviderRepository(connection), IdempotencyRepository(connection), DocumentRepository(connection), vault
-    ).run()
+    return await Rotation(Repositories(connection), vault).run()
 
 
 def replace_key_of(directory: Path) -> None:

@@ -48,6 +48,9 @@ from analytiq.storage.repositories.reconcile_reports import ReconcileReportRepos
 from analytiq.storage.repositories.restores import RestoreRepository
 from analytiq.storage.repositories.retention import RetentionRepository
 from analytiq.storage.repositories.sessions import InvitationRepository, OneTimeLinkRepository, SessionRepository
+from analytiq.storage.repositories.source_items import SourceItemRepository
+from analytiq.storage.repositories.source_runs import SourceRunRepository
+from analytiq.storage.repositories.sources import SourceRepository
 from analytiq.storage.repositories.storage_accounts import StorageAccountRepository
 from analytiq.storage.repositories.tags import TagRepository
 from analytiq.storage.repositories.tenant_rows import TenantRows
@@ -115,6 +118,10 @@ class Repositories:
     files = _lazily(FileStore)
     file_survey = _lazily(FileSurvey)
     uploads = _lazily(UploadRepository)
+
+    sources = _lazily(SourceRepository)
+    source_items = _lazily(SourceItemRepository)
+    source_runs = _lazily(SourceRunRepository)
 
     knowledge_bases = _lazily(KnowledgeBaseRepository)
     epochs = _lazily(EpochRepository)

@@ -140,6 +140,11 @@ COLLECTIONS: tuple[Collection, ...] = (
         ),
     ),
     Collection("llm_providers", _OWN, Taken.WHOLE, ("_id", _OWN)),
+    Collection("sources", _OWN, Taken.ALWAYS, ("_id", _OWN, "tag_ids[]", "vanished_tag_id")),
+    Collection("source_items", _OWN, Taken.ALWAYS, ("_id", _OWN, "source_id", "document_id", "given_tag_ids[]")),
+    # Work in progress, and its history: a restored source begins with its next run.
+    Collection("source_runs", _OWN, Taken.NEVER),
+    Collection("source_run_entries", _OWN, Taken.NEVER),
     Collection("uploads", _OWN, Taken.NEVER),
     Collection("jobs", _OWN, Taken.NEVER),
     Collection("job_history", _OWN, Taken.NEVER),

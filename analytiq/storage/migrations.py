@@ -44,6 +44,9 @@ from analytiq.storage.repositories import (
     reconcile_reports,
     restores,
     sessions,
+    source_items,
+    source_runs,
+    sources,
     storage_accounts,
     tags,
     tenant_tasks,
@@ -80,7 +83,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
         embedding_cache, ledger, quotas, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
         backup_holds, restores, erasures, leases, reconcile_reports, embedding_claims, prompts, prompt_runs,
         prompt_results, chats, users, sessions, audit_log, storage_accounts,
-        backup_records, tenant_tasks, picture_readings,
+        backup_records, tenant_tasks, picture_readings, sources, source_items, source_runs,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)

@@ -72,6 +72,15 @@ PROMPT_CHECKPOINTS = (
 )
 """Checkpoints that only runs of prompts pass."""
 
+SOURCE_CHECKPOINTS = (
+    "sources.batch_staged",
+    "sources.batch_uploaded",
+    "sources.batch_committed",
+    "sources.vanished_marked",
+    "sources.documents_removed",
+)
+"""Checkpoints that only runs of sources pass."""
+
 _hook: Hook | None = None
 
 
@@ -84,6 +93,6 @@ def install(hook: Hook | None) -> None:
 async def checkpoint(name: str) -> None:
     """Mark a checkpoint; costs a comparison."""
     if _hook is not None:
-        if name not in CHECKPOINTS + OPERATOR_CHECKPOINTS + PROMPT_CHECKPOINTS:
+        if name not in CHECKPOINTS + OPERATOR_CHECKPOINTS + PROMPT_CHECKPOINTS + SOURCE_CHECKPOINTS:
             raise ValueError(f"{name!r} is not a known checkpoint.")
         await _hook(name)

@@ -46,6 +46,7 @@ METHODS = {
         "OrganizationRepository.first", "OrganizationRepository.all", "OrganizationRepository.existing",
         "ProviderRepository.of_platform", "ProviderRepository.page_of_all", "QuotaRepository.open_accounts",
         "ReconcileReportRepository.unfinished_over_everything",
+        "SourceRepository.being_deleted", "SourceRepository.due", "SourceRepository.page_with_credentials",
         "StorageAccountRepository.organization_ids",
         "TenantTaskRepository.seconds_since",
         "TenantRows.collections", "TenantRows.delete_cache", "TenantRows.count_cache", "TextRepository.served_after",

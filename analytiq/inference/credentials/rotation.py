@@ -10,9 +10,7 @@ import structlog
 
 from analytiq.errors import AccessDeniedError
 from analytiq.inference.credentials.encryption import Vault
-from analytiq.storage.repositories.documents import DocumentRepository
-from analytiq.storage.repositories.idempotency import IdempotencyRepository
-from analytiq.storage.repositories.providers import ProviderRepository
+from analytiq.storage.all_repositories import Repositories
 
 log = structlog.get_logger(__name__)
 
@@ -34,23 +32,19 @@ class RotationReport:
 
 
 class Rotation:
-    """A walk over all encrypted rows: providers' keys, responses of repeated requests, passwords of documents."""
+    """A walk over all encrypted rows: providers' keys, responses of repeated requests, passwords, sources."""
 
-    def __init__(
-        self,
-        providers: ProviderRepository,
-        answers: IdempotencyRepository,
-        documents: DocumentRepository,
-        vault: Vault,
-    ) -> None:
-        self._providers = providers
-        self._answers = answers
-        self._documents = documents
+    def __init__(self, rows: Repositories, vault: Vault) -> None:
+        self._providers = rows.providers
+        self._answers = rows.idempotency
+        self._documents = rows.documents
+        self._sources = rows.sources
         self._vault = vault
 
     async def run(self) -> RotationReport:
         """Re-encrypt the rows under older keys; leave unreadable rows unchanged."""
-        report = await self._renew_providers() + await self._renew_answers() + await self._renew_passwords()
+        report = await self._renew_providers() + await self._renew_answers()
+        report += await self._renew_passwords() + await self._renew_sources()
         log.info("credentials.rotated", renewed=report.renewed, current=report.current, unreadable=report.unreadable)
         return report
 
@@ -89,6 +83,17 @@ class Rotation:
                         await self._documents.replace_password(document, field=field, old=old, new=token)
                     report += outcome
             after = documents[-1].id
+        return report
+
+    async def _renew_sources(self) -> RotationReport:
+        report, after = RotationReport(), None
+        while sources := await self._sources.page_with_credentials(after, BATCH):
+            for source in sources:
+                outcome, token = self._renewed(source.credentials or "")
+                if token is not None:
+                    await self._sources.replace_credentials(source, token)
+                report += outcome
+            after = sources[-1].id
         return report
 
     def _renewed(self, token: str) -> tuple[RotationReport, str | None]:

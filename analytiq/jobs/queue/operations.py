@@ -25,7 +25,9 @@ MOST_ERRORS = 50
 """Most distinct error codes; there are about forty."""
 DOCUMENTS_AT_ONCE = 100
 """Documents in one transaction, which takes about 0.1 s; a conflict with one of them repeats it."""
-DELETIONS = frozenset({JobKind.SWEEP, JobKind.CLEAN_DOCUMENT, JobKind.DROP_KB, JobKind.CLEAN_PROMPT, JobKind.ERASE})
+DELETIONS = frozenset(
+    {JobKind.SWEEP, JobKind.CLEAN_DOCUMENT, JobKind.DROP_KB, JobKind.CLEAN_PROMPT, JobKind.CLEAN_SOURCE, JobKind.ERASE}
+)
 """Kinds that complete a confirmed deletion."""
 
 

@@ -41,8 +41,8 @@ ORDER = (
     # Referenced rows before rows that refer to them, so that nothing ever looks orphaned or stuck; documents last.
     "fs.files", "fs.chunks", "document_text_segments", "document_texts", "knowledge_bases", VECTORS_PREFIX,
     "generations", "document_index", "tags", "spu_ledger", "llm_usage", "prompts", "prompt_versions",
-    "prompt_runs", "prompt_results", "chat_threads", "chat_messages", "embedding_cache", "llm_providers", "docs",
-    "access_tokens",
+    "prompt_runs", "prompt_results", "chat_threads", "chat_messages", "embedding_cache", "llm_providers", "sources",
+    "source_items", "docs", "access_tokens",
 )  # fmt: skip
 AT_ACTIVATION = ("organizations", "kb_epochs")
 

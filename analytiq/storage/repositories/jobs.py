@@ -254,6 +254,18 @@ class JobRepository(JobBatches, JobLanes, JobRecovery):
         if not result.matched_count:
             raise LeaseLostError(f"The lease of job {job.id!r} was lost. Another worker continues the job.")
 
+    async def note_headway(self, job: Job, *, session: Session) -> None:
+        """Hold the lease as `hold` does, and forget failed attempts: the job commits a part of its work.
+
+        Raises:
+            LeaseLostError: another worker has it.
+        """
+        held: Row = {"_id": job.id, "lease_token": job.lease_token, "state": JobState.RUNNING.value}
+        changes: Row = {"updated_at": "$$NOW", "deaths": 0, "attempt": 1, "waiting_since": None}
+        result = await self._by_primary.update_one(held, [{"$set": changes}], session=session)
+        if not result.matched_count:
+            raise LeaseLostError(f"The lease of job {job.id!r} was lost. Another worker continues the job.")
+
     async def dead_among(self, job_ids: Collection[str]) -> list[Job]:
         """Return the failed jobs among these."""
         query: Row = {"_id": {"$in": list(job_ids)}, "state": JobState.DEAD.value}

@@ -11,6 +11,7 @@ _COLLECTIONS = {
     Countable.KNOWLEDGE_BASES: "knowledge_bases",
     Countable.TAGS: "tags",
     Countable.PROMPTS: "prompts",
+    Countable.SOURCES: "sources",
     Countable.ACCESS_TOKENS: "access_tokens",
     Countable.INVITATIONS: "invitations",
 }

@@ -16,9 +16,9 @@ from analytiq.inference.credentials.rotation import Rotation, RotationReport
 from analytiq.models.idempotency import KeptAnswer
 from analytiq.models.provider import LlmProvider
 from analytiq.settings import MongoSettings, Settings
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.documents import DocumentRepository
 from analytiq.storage.repositories.idempotency import IdempotencyRepository
 from analytiq.storage.repositories.providers import ProviderRepository
 
@@ -69,9 +69,7 @@ async def keep_answer(connection: MongoConnection, vault: Vault, body: str) -> s
 
 
 def rotation_of(connection: MongoConnection, vault: Vault) -> Rotation:
-    return Rotation(
-        ProviderRepository(connection), IdempotencyRepository(connection), DocumentRepository(connection), vault
-    )
+    return Rotation(Repositories(connection), vault)
 
 
 async def are_readable(connection: MongoConnection, vault: Vault, organizations: list[str]) -> bool:
@@ -123,10 +121,10 @@ async def test_rotation_that_dies_in_the_middle_is_finished_by_the_next(
     await store(migrated, Vault(old_key), organizations)
     await keep_answer(migrated, Vault(old_key), "{}")
     vault = Vault(new_key, [old_key])
+    rows = Repositories(migrated)
+    rows.providers = DyingProviders(migrated, nth)
     with pytest.raises(KilledError):
-        await Rotation(
-            DyingProviders(migrated, nth), IdempotencyRepository(migrated), DocumentRepository(migrated), vault
-        ).run()
+        await Rotation(rows, vault).run()
     # Meanwhile everything works for processes that have both.
     assert await are_readable(migrated, vault, organizations)
     report = await rotation_of(migrated, vault).run()

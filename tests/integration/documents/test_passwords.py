@@ -13,10 +13,8 @@ from analytiq.inference.credentials.rotation import Rotation
 from analytiq.ingestion.documents.passwords import lacks_password
 from analytiq.models.document import Document, DocumentState
 from analytiq.models.upload import DuplicatePolicy
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.client import MongoConnection
-from analytiq.storage.repositories.documents import DocumentRepository
-from analytiq.storage.repositories.idempotency import IdempotencyRepository
-from analytiq.storage.repositories.providers import ProviderRepository
 from tests.e2e.made_files import encrypted_pdf_of
 from tests.integration.tenant import Tenant
 
@@ -103,9 +101,8 @@ async def test_change_of_the_secret_key_renews_passwords(tenant: Tenant, migrate
     old = tenant.services.settings.secret_key
     assert old is not None
     new = Vault(SecretStr(Fernet.generate_key().decode()), [old])
-    documents = DocumentRepository(migrated)
-    await Rotation(ProviderRepository(migrated), IdempotencyRepository(migrated), documents, new).run()
-    renewed = await documents.get(tenant.id, document.id)
+    await Rotation(Repositories(migrated), new).run()
+    renewed = await tenant.services.repositories.documents.get(tenant.id, document.id)
     assert renewed is not None
     assert renewed.offered_password not in {None, document.offered_password}
     assert new.decrypt(str(renewed.offered_password)).get_secret_value() == RIGHT

@@ -1,0 +1,177 @@
+"""Collection `sources`: places elsewhere whose items become documents."""
+
+import re
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+from pymongo import IndexModel, ReturnDocument
+from pymongo.errors import DuplicateKeyError
+
+from analytiq import clock
+from analytiq.errors import ConflictError
+from analytiq.models.source import Source
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import object_id, object_ids
+from analytiq.storage.repositories.rows import Row, decode, encode
+from analytiq.storage.session import Session
+
+INDEXES = {
+    "sources": [
+        IndexModel([("organization_id", 1), ("name", 1)], unique=True),
+        IndexModel([("organization_id", 1), ("tag_ids", 1)]),
+        IndexModel([("next_run_at", 1)], partialFilterExpression={"next_run_at": {"$type": "date"}}),
+        IndexModel([("is_deleted", 1)], partialFilterExpression={"is_deleted": True}),
+    ],
+}
+
+
+class SourceRepository:
+    """Sources of an organization."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._collection = connection.database["sources"]
+
+    async def insert(self, source: Source) -> None:
+        """Store a new source.
+
+        Raises:
+            ConflictError: the organization has a source of that name.
+        """
+        try:
+            await self._collection.insert_one(encode(source))
+        except DuplicateKeyError as error:
+            raise _name_taken(source.name) from error
+
+    async def get(self, organization_id: str, source_id: str, *, session: Session | None = None) -> Source | None:
+        """Return the organization's source with this id, also one that is being deleted."""
+        ids = object_ids([source_id])
+        if not ids:
+            return None
+        query: Row = {"_id": ids[0], "organization_id": organization_id}
+        row: Row | None = await self._collection.find_one(query, session=session)
+        return decode(Source, row) if row else None
+
+    async def page(
+        self, organization_id: str, *, name_search: str | None, skip: int, limit: int
+    ) -> tuple[list[Source], int]:
+        """Return a page of sources by name, without deleted ones, and the total count of matches."""
+        wanted: Row = {"organization_id": organization_id, "is_deleted": False}
+        if name_search:
+            wanted["name"] = {"$regex": re.escape(name_search), "$options": "i"}
+        cursor = self._collection.find(wanted).sort("name", 1).skip(skip).limit(limit)
+        found = [decode(Source, row) async for row in cursor]
+        return found, await self._collection.count_documents(wanted)
+
+    async def change(self, source: Source, names: Collection[str]) -> Source | None:
+        """Replace these fields by those of `source`; return None if it was deleted.
+
+        Raises:
+            ConflictError: the organization has another source of that name.
+        """
+        row = encode(source)
+        changes: Row = {name: row[name] for name in names}
+        try:
+            changed: Row | None = await self._collection.find_one_and_update(
+                {"_id": object_id(source.id), "organization_id": source.organization_id, "is_deleted": False},
+                {"$set": {**changes, "updated_at": clock.now()}},
+                return_document=ReturnDocument.AFTER,
+            )
+        except DuplicateKeyError as error:
+            raise _name_taken(source.name) from error
+        return decode(Source, changed) if changed else None
+
+    async def hold(self, session: Session, organization_id: str, source_id: str) -> bool:
+        """Conflict with a concurrent deletion; return False if the source is deleted."""
+        result = await self._collection.update_one(
+            {"_id": object_id(source_id), "organization_id": organization_id, "is_deleted": False},
+            {"$inc": {"holds": 1}},
+            session=session,
+        )
+        return result.matched_count == 1
+
+    async def mark_deleted(
+        self, session: Session, source: Source, *, free_name: str, deletes_documents: bool
+    ) -> Source | None:
+        """Hide the source until a job has removed its rows; return None if it was deleted before."""
+        row: Row | None = await self._collection.find_one_and_update(
+            {"_id": object_id(source.id), "organization_id": source.organization_id, "is_deleted": False},
+            {
+                "$set": {
+                    "is_deleted": True,
+                    "deletes_documents": deletes_documents,
+                    "name": free_name,
+                    "next_run_at": None,
+                    "credentials": None,
+                    "updated_at": clock.now(),
+                }
+            },
+            return_document=ReturnDocument.AFTER,
+            session=session,
+        )
+        return decode(Source, row) if row else None
+
+    async def delete(self, organization_id: str, source_id: str) -> None:
+        """Remove the row of a deleted source."""
+        await self._collection.delete_one(
+            {"_id": object_id(source_id), "organization_id": organization_id, "is_deleted": True}
+        )
+
+    async def names_with_tag(self, organization_id: str, tag_id: str) -> list[str]:
+        """Return the names of the sources that give documents the tag."""
+        query: Row = {
+            "organization_id": organization_id,
+            "is_deleted": False,
+            "$or": [{"tag_ids": tag_id}, {"vanished_tag_id": tag_id}],
+        }
+        return [str(row["name"]) async for row in self._collection.find(query, {"name": 1}).sort("name", 1)]
+
+    async def due(self, now: datetime, limit: int) -> list[Source]:
+        """Return sources of all organizations whose next run is due, longest wait first."""
+        query: Row = {"next_run_at": {"$lte": now}, "is_deleted": False}
+        return [decode(Source, row) async for row in self._collection.find(query).sort("next_run_at", 1).limit(limit)]
+
+    async def being_deleted(self, limit: int) -> list[Source]:
+        """Return deleted sources of all organizations that still have rows."""
+        return [decode(Source, row) async for row in self._collection.find({"is_deleted": True}).limit(limit)]
+
+    async def schedule_next(self, session: Session, source: Source, now: datetime) -> bool:
+        """Move the next run one interval on; return False if it has been moved, or the source changed."""
+        if source.interval_seconds is None:
+            return False
+        result = await self._collection.update_one(
+            {
+                "_id": object_id(source.id),
+                "organization_id": source.organization_id,
+                "is_deleted": False,
+                "next_run_at": source.next_run_at,
+                "interval_seconds": source.interval_seconds,
+            },
+            {"$set": {"next_run_at": now + timedelta(seconds=source.interval_seconds)}},
+            session=session,
+        )
+        return result.matched_count == 1
+
+    async def page_with_credentials(self, after: str | None, limit: int) -> list[Source]:
+        """Return sources of all organizations with credentials, by id."""
+        query: Row = {"credentials": {"$ne": None}}
+        if after is not None:
+            query["_id"] = {"$gt": object_id(after)}
+        return [decode(Source, row) async for row in self._collection.find(query).sort("_id", 1).limit(limit)]
+
+    async def replace_credentials(self, source: Source, credentials: str) -> None:
+        """Store re-encrypted credentials, unless they changed since `source` was read."""
+        await self._collection.update_one(
+            {
+                "_id": object_id(source.id),
+                "organization_id": source.organization_id,
+                "credentials": source.credentials,
+            },
+            {"$set": {"credentials": credentials}},
+        )
+
+
+def _name_taken(name: str) -> ConflictError:
+    return ConflictError(
+        f"The organization already has a source named {name!r}. Choose another name, or change that source.",
+        code="source_name_taken",
+    )
