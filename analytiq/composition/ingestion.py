@@ -28,6 +28,13 @@ from analytiq.ingestion.knowledge_bases.standing import KnowledgeBaseStandings
 from analytiq.ingestion.membership import Membership
 from analytiq.ingestion.parsing.memory import MemoryBudget
 from analytiq.ingestion.parsing.reading import DocumentReader
+from analytiq.ingestion.sources.cleaning import SourceCleaning
+from analytiq.ingestion.sources.opening import Connectors
+from analytiq.ingestion.sources.run_requests import SourceRuns
+from analytiq.ingestion.sources.running import SourceRunning
+from analytiq.ingestion.sources.service import Sources
+from analytiq.ingestion.sources.taking import ItemTaking
+from analytiq.ingestion.sources.vanishing import Vanishing
 from analytiq.ingestion.tags.service import Tags
 from analytiq.ingestion.upload.parts import PartUploads
 from analytiq.ingestion.upload.store import Uploads
@@ -185,3 +192,30 @@ class Ingestion:
         """The stage that deletes the files and texts of a deleted document."""
         rows = self._rows
         return Cleaning(rows, self.part_removal)
+
+    @cached_property
+    def connectors(self) -> Connectors:
+        """Connections to sources."""
+        return Connectors(self._rows, self._services.inference.vault, self._settings)
+
+    @cached_property
+    def sources(self) -> Sources:
+        """Sources, whose items become documents."""
+        return Sources(self._rows, self.connectors)
+
+    @cached_property
+    def source_runs(self) -> SourceRuns:
+        """Runs of sources for people, and their schedule."""
+        return SourceRuns(self._rows)
+
+    @cached_property
+    def source_running(self) -> SourceRunning:
+        """The stage that runs a source."""
+        rows = self._rows
+        vanishing = Vanishing(rows, self.documents, self.changing)
+        return SourceRunning(rows, self.connectors, ItemTaking(rows, self.uploads), vanishing)
+
+    @cached_property
+    def source_cleaning(self) -> SourceCleaning:
+        """The stage that removes the data of a deleted source."""
+        return SourceCleaning(self._rows, self.documents)

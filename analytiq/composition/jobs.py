@@ -40,6 +40,8 @@ class JobServices:
                 ingestion.sync,
                 ingestion.sweep,
                 ingestion.cleaning,
+                ingestion.source_running,
+                ingestion.source_cleaning,
                 assistants.running,
                 assistants.runs,
                 assistants.triggers,

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from analytiq.errors import NotFoundError
+from analytiq.ingestion.sources.run_requests import SCHEDULE_SECONDS
 from analytiq.jobs.scheduling.leadership import Leader
 from analytiq.jobs.scheduling.tasks import PeriodicTask, TenantTask
 from analytiq.jobs.scheduling.tenants import TenantTasks
@@ -94,6 +95,7 @@ class Operations:
         return [
             *passes(self.reconciliations, settings),
             TenantTasks(self._rows).schedule(retention),
+            PeriodicTask(name="sources", interval_seconds=SCHEDULE_SECONDS, run=services.ingestion.source_runs.keep_up),
             task("erasures", settings.interval_seconds, self.erasures.keep_up),
             task("stopped providers", settings.interval_seconds, self.resume_stopped),
             task("cache eviction", settings.interval_seconds, services.inference.cache_eviction.run),

@@ -28,6 +28,8 @@ class Cleaning:
         self._jobs = rows.jobs
         self._holds = rows.holds
         self._chats = rows.chats
+        self._source_items = rows.source_items
+        self._source_runs = rows.source_runs
 
     @job(CleanDocumentPayload)
     async def handle(self, running: RunningJob, payload: CleanDocumentPayload) -> None:
@@ -53,6 +55,8 @@ class Cleaning:
             await self._jobs.delete_dead_of_document(organization_id, document_id)
             await self._history.delete_of_document(organization_id, document_id)
             await self._chats.erase_document(organization_id, document_id)
+            await self._source_items.delete_of_document(organization_id, document_id)
+            await self._source_runs.delete_of_document(organization_id, document_id)
             log.info("documents.cleaned", document_id=document_id, files=len(stored))
             return
         replaced = [file_id for file_id in stored if file_id != document.file_id]

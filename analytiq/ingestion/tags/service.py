@@ -22,6 +22,7 @@ class Tags:
         self._tags = rows.tags
         self._documents = rows.documents
         self._knowledge_bases = rows.knowledge_bases
+        self._sources = rows.sources
 
     async def create(self, organization_id: str, *, name: str, color: str, description: str) -> Tag:
         """Create a tag.
@@ -68,7 +69,7 @@ class Tags:
         """Delete an unused tag; `on_use` decides about prompts that run on it.
 
         Raises:
-            ConflictError: documents, knowledge bases or prompts have it; gives their number and names.
+            ConflictError: documents, knowledge bases, sources or prompts have it; gives their number and names.
         """
         await self.get(organization_id, tag_id)
         documents = await self._documents.uses_of_tag(organization_id, tag_id)
@@ -79,6 +80,13 @@ class Tags:
                 f"The tag is used by {documents} documents and {len(knowledge_bases)} knowledge"
                 f" bases{f' ({named})' if named else ''}. Remove it from them first.",
                 code="tag_in_use",
+            )
+
+        sources = await self._sources.names_with_tag(organization_id, tag_id)
+        if sources:
+            named = ", ".join(repr(name) for name in sources[:5])
+            raise ConflictError(
+                f"The tag is used by {len(sources)} sources ({named}). Remove it from them first.", code="tag_in_use"
             )
 
         async def commit(session: Session) -> None:

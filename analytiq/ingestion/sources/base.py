@@ -1,0 +1,184 @@
+"""The port that every kind of source implements.
+
+A connector serves one run or one check. It reads its source, and knows neither documents nor the database: the
+engine compares what it lists with what is known, and fetches the rest (`analytiq.ingestion.sources.running`).
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from analytiq.errors import AnalytiqError
+from analytiq.settings import SourceSettings
+
+LONGEST_NOTE = 64 * 1024
+"""Most characters of an item's note."""
+
+
+class KindSchema(BaseModel):
+    """The base of the settings and credentials of a kind; unknown fields are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class NoCredentials(KindSchema):
+    """The credentials of a kind that needs none."""
+
+
+class ItemGoneError(AnalytiqError):
+    """The item does not exist any more, although it was listed."""
+
+    code = "item_gone"
+
+
+class ItemRefusedError(AnalytiqError):
+    """The item is not taken in; the detail is the reason."""
+
+    code = "item_refused"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedItem:
+    """An item as its source lists it.
+
+    Attributes:
+        external_id: its id or address there, which stays when it is renamed or edited.
+        name: the document's name, with folders.
+        version: equal for equal content; None if only fetching tells.
+        byte_size: None if unknown.
+        source_url: its web address, for people.
+        fields: its own data, which the source's mapping may turn into metadata.
+        note: stored with the version and handed to the next run (`KnownItem`).
+        skip_reason: the item exists and is not taken in.
+        failure: the item exists and could not be read this time; its document stays as it is.
+    """
+
+    external_id: str
+    name: str
+    version: str | None = None
+    byte_size: int | None = None
+    source_url: str | None = None
+    fields: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    note: str | None = None
+    skip_reason: str | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedBatch:
+    """Some of the items, in an order that is the same in each run.
+
+    Attributes:
+        items: at most a few hundred.
+        cursor: the position behind these items; `list_changes` continues there.
+        problems: parts of the source that could not be listed, with the reason. The run then removes nothing.
+    """
+
+    items: Sequence[ListedItem]
+    cursor: str
+    problems: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedItem:
+    """The content of an item.
+
+    `version` is that of the content, and may be newer than the listed one.
+    """
+
+    content: AsyncIterator[bytes]
+    content_type: str
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownItem:
+    """The version of an item that the last run took in, with the connector's note."""
+
+    version: str | None
+    note: str | None
+
+
+FindKnown = Callable[[Sequence[str]], Awaitable[Mapping[str, KnownItem]]]
+"""Returns what is known of these external ids."""
+Accepts = Callable[[str], bool]
+"""Returns True if the source's patterns accept a path or address."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceContext:
+    """What a connector may use besides its settings.
+
+    Attributes:
+        organization_id: the source's organization.
+        operator: the server's settings of sources.
+        find_known: looks up items of the last run.
+        accepts: the patterns of the source; a connector lists no item that they refuse.
+        max_item_bytes: most bytes of an item.
+    """
+
+    organization_id: str
+    operator: SourceSettings
+    find_known: FindKnown
+    accepts: Accepts
+    max_item_bytes: int
+
+
+class Connector(Protocol):
+    """A connection to one source."""
+
+    async def check(self) -> None:
+        """Check that the settings lead to a readable place.
+
+        Raises:
+            AnalytiqError: they do not; the detail says what to change.
+        """
+        ...
+
+    def list_changes(self, cursor: str | None) -> AsyncGenerator[ListedBatch]:
+        """List all items of the source behind the cursor; None: from the beginning.
+
+        Raises:
+            AnalytiqError: the source cannot be listed; TransientError and its kinds are tried again.
+        """
+        ...
+
+    async def find(self, external_id: str) -> ListedItem | None:
+        """Return one item; None if it does not exist."""
+        ...
+
+    async def fetch(self, item: ListedItem) -> FetchedItem:
+        """Open the content of a listed item.
+
+        Raises:
+            ItemGoneError: it does not exist any more; its iterator may raise it too.
+            ItemRefusedError: it is not taken in.
+            AnalytiqError: it cannot be read this time.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Free connections and files."""
+        ...
+
+
+class ConnectorType(Protocol):
+    """The class of a kind's connectors, as the registry returns it.
+
+    Attributes:
+        title: the kind's name for people.
+        description: one sentence.
+        settings_schema: the settings of a source.
+        credentials_schema: secrets of a source, stored encrypted; `NoCredentials` if it needs none.
+    """
+
+    title: ClassVar[str]
+    description: ClassVar[str]
+    settings_schema: ClassVar[type[KindSchema]]
+    credentials_schema: ClassVar[type[KindSchema]]
+
+    def __call__(self, *, settings: KindSchema, credentials: KindSchema, context: SourceContext) -> Connector:
+        """Create a connector without connecting."""
+        ...

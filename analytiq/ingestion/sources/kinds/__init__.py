@@ -1,0 +1,1 @@
+"""The built-in kinds of sources, a file each."""

@@ -1,0 +1,66 @@
+"""Kinds of sources by name: built in, or from the entry point group `analytiq.sources`.
+
+A package adds a kind by an entry point whose name is the kind and whose object is a `ConnectorType`. A built-in name
+cannot be taken over, since stored sources name their kind.
+"""
+
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast
+
+import structlog
+from pydantic import JsonValue, ValidationError
+
+from analytiq.errors import FieldError, InvalidInputError
+from analytiq.ingestion.sources.base import ConnectorType, KindSchema
+
+log = structlog.get_logger(__name__)
+
+ENTRY_POINT_GROUP = "analytiq.sources"
+_ROOM = "analytiq.ingestion.sources.kinds"
+BUILT_IN_KINDS = (EntryPoint("folder", f"{_ROOM}.folder:FolderConnector", ENTRY_POINT_GROUP),)
+
+
+def known_kinds() -> dict[str, ConnectorType]:
+    """Return all kinds by name, without those of other packages that cannot be imported."""
+    found = {entry.name: cast("ConnectorType", entry.load()) for entry in BUILT_IN_KINDS}
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        if entry.name in found:
+            continue
+        try:
+            found[entry.name] = cast("ConnectorType", entry.load())
+        except Exception:
+            # Whatever another package raises, the other kinds stay usable.
+            log.exception("sources.kind_unusable", kind=entry.name)
+    return found
+
+
+def load_kind(name: str) -> ConnectorType:
+    """Return a kind's class.
+
+    Raises:
+        InvalidInputError: no kind has that name; the message lists the known ones.
+    """
+    kinds = known_kinds()
+    if name not in kinds:
+        raise InvalidInputError.of_field(
+            "kind", f"Unknown kind of source {name!r}. Known kinds: {', '.join(sorted(kinds))}."
+        )
+    return kinds[name]
+
+
+def validated(schema: type[KindSchema], values: Mapping[str, JsonValue], *, field: str) -> KindSchema:
+    """Validate settings or credentials by their kind's schema.
+
+    Raises:
+        InvalidInputError: names each wrong field, and never a value: it may be a secret.
+    """
+    try:
+        return schema.model_validate(dict(values))
+    except ValidationError as error:
+        problems = [
+            FieldError(".".join([field, *(str(part) for part in item["loc"])]), f"{item['msg']}.")
+            for item in error.errors(include_input=False, include_url=False, include_context=False)
+        ]
+        named = " ".join(f"{problem.field}: {problem.reason}" for problem in problems)
+        raise InvalidInputError(named, errors=problems) from None

@@ -1,0 +1,105 @@
+"""Items that a whole listing no longer names: found, and treated as their source wants it."""
+
+from dataclasses import dataclass
+
+from analytiq.errors import NotFoundError
+from analytiq.ingestion.documents.changing import DocumentChanging, Selected, WantedChange
+from analytiq.ingestion.documents.service import Documents
+from analytiq.models.source import Source, SourceItem, SourceRun, WhenVanished
+from analytiq.storage.all_repositories import Repositories
+from analytiq.storage.session import Session
+from analytiq.telemetry.checkpoints import checkpoint
+
+BATCH = 50
+LEAST_SHARE = 0.5
+"""A run that saw a smaller share of the items before it removes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The number of missing items, and the reason not to treat them as vanished."""
+
+    count: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VanishedBatch:
+    """Vanished items whose documents were treated, with the treatment in words."""
+
+    outcomes: tuple[tuple[SourceItem, str], ...]
+    cursor: str | None
+
+
+class Vanishing:
+    """Treats vanished items."""
+
+    def __init__(self, rows: Repositories, documents: Documents, changing: DocumentChanging) -> None:
+        self._items = rows.source_items
+        self._documents = documents
+        self._changing = changing
+
+    async def find_missing(self, run: SourceRun) -> Missing:
+        """Count the items that a run has not seen, and decide whether they have vanished."""
+        missing = await self._items.count_unseen(run.organization_id, run.source_id, run.id)
+        if not missing:
+            return Missing(0)
+        if not run.is_whole:
+            return Missing(missing, f"Nothing was removed: {missing:,} items are missing, but the list is incomplete.")
+        seen = await self._items.count_seen(run.organization_id, run.source_id, run.id)
+        if run.accepts_losses or (seen and seen >= run.known_before * LEAST_SHARE):
+            return Missing(missing)
+        return Missing(
+            missing,
+            f"Nothing was removed: the source lists {seen:,} items, and had {run.known_before:,} before. If this is"
+            " right, run it once with `accepts_losses`.",
+        )
+
+    async def next_batch(self, source: Source, run: SourceRun) -> VanishedBatch | None:
+        """Treat the documents of some vanished items; None at the end. A repetition changes nothing more."""
+        organization_id = source.organization_id
+        if run.is_dry_run:
+            items = await self._items.unseen(organization_id, source.id, run.id, after=run.cursor, limit=BATCH)
+        else:
+            items = await self._items.vanished(organization_id, source.id, run.id, BATCH)
+        if not items:
+            return None
+        cursor = items[-1].id
+        if run.is_dry_run:
+            return VanishedBatch(tuple((item, _WORDS[source.when_vanished]) for item in items), cursor)
+        if source.when_vanished is WhenVanished.DELETE:
+            for item in items:
+                await self._delete(item)
+        elif source.when_vanished is WhenVanished.TAG and source.vanished_tag_id is not None:
+            ids = tuple(item.document_id for item in items if item.document_id is not None)
+            if ids:
+                wanted = WantedChange(added_tag_ids=(source.vanished_tag_id,))
+                await self._changing.change(organization_id, Selected(document_ids=ids), wanted)
+        await checkpoint("sources.documents_removed")
+        return VanishedBatch(tuple((item, _WORDS[source.when_vanished]) for item in items), cursor)
+
+    async def settle(self, session: Session, source: Source, run: SourceRun, batch: VanishedBatch) -> None:
+        """Forget the items of a batch, or record that their documents are kept."""
+        if run.is_dry_run:
+            return
+        items = [item for item, _ in batch.outcomes]
+        if source.when_vanished is WhenVanished.DELETE:
+            await self._items.delete_some(session, source.organization_id, source.id, items)
+        else:
+            given = source.vanished_tag_id if source.when_vanished is WhenVanished.TAG else None
+            await self._items.keep_vanished(session, items, given_tag_id=given)
+
+    async def _delete(self, item: SourceItem) -> None:
+        if item.document_id is None:
+            return
+        try:
+            await self._documents.delete(item.organization_id, item.document_id)
+        except NotFoundError:
+            return  # by a killed attempt, or by a person
+
+
+_WORDS = {
+    WhenVanished.DELETE: "It vanished from the source; its document is deleted.",
+    WhenVanished.KEEP: "It vanished from the source; its document is kept.",
+    WhenVanished.TAG: "It vanished from the source; its document is tagged.",
+}
