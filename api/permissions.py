@@ -36,6 +36,8 @@ _READS = (
     "list_prompt_versions", "list_prompt_runs", "get_prompt_run", "list_prompt_results", "get_prompt_result",
     "list_reconcile_runs", "get_reconcile_run", "list_chat_threads", "get_chat_thread", "list_chat_messages",
     "get_chat_message", "follow_chat_message", "watch_organization", "get_organization_settings", "get_storage",
+    "get_source_kinds", "list_sources", "get_source", "list_source_items", "list_source_runs", "get_source_run",
+    "list_source_run_items",
 )  # fmt: skip
 _QUESTIONS = (
     "search_knowledge_base", "search_knowledge_bases", "explain_search", "forecast_knowledge_base",
@@ -51,6 +53,7 @@ _WRITES = (
     "create_knowledge_base", "update_knowledge_base", "move_knowledge_base",
     "replay_jobs", "replay_job", "cancel_job", "cancel_jobs",
     "create_prompt",
+    "test_source", "run_source", "cancel_source_run",
     "update_prompt", "run_prompt", "cancel_prompt_run", "update_prompt_result", "update_chat_thread",
 )  # fmt: skip
 _DELETES = ("delete_tag", "delete_document", "delete_knowledge_base", "delete_prompt", "delete_chat_thread")
@@ -65,6 +68,7 @@ _ADMINISTRATION = (
     "delete_llm_provider", "test_llm_provider", "create_erasure", "update_retention", "create_invitation",
     "delete_invitation", "take_over_invitation", "update_member", "delete_member", "create_reconcile_run",
     "create_knowledge_base_reconcile_run", "update_organization_settings",
+    "create_source", "update_source", "delete_source",
 )  # fmt: skip
 _OWNERSHIP = ("delete_organization",)
 
@@ -82,6 +86,7 @@ _MAKING = {
     "create_knowledge_base": Countable.KNOWLEDGE_BASES,
     "create_tag": Countable.TAGS,
     "create_prompt": Countable.PROMPTS,
+    "create_source": Countable.SOURCES,
     "create_access_token": Countable.ACCESS_TOKENS,
     "create_invitation": Countable.INVITATIONS,
 }

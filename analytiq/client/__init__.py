@@ -68,6 +68,7 @@ from analytiq.client.prompt_models import (
     RunUsage,
 )
 from analytiq.client.search_models import Degradation, Explanation, Judgement, Passage, Scores, SearchAnswer
+from analytiq.client.source_models import Source, SourceCheck, SourceItem, SourceKind, SourceRun, SourceRunItem
 from analytiq.models.document import ExternalIdentity
 from analytiq.models.upload import DuplicatePolicy
 
@@ -132,6 +133,12 @@ __all__ = [
     "RunUsage",
     "Scores",
     "SearchAnswer",
+    "Source",
+    "SourceCheck",
+    "SourceItem",
+    "SourceKind",
+    "SourceRun",
+    "SourceRunItem",
     "TableShape",
     "Tag",
     "TextBlock",

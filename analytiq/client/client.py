@@ -26,6 +26,7 @@ from analytiq.client.prompts import PromptCalls
 from analytiq.client.providers import ProviderCalls
 from analytiq.client.reconcile import ReconcileCalls
 from analytiq.client.search_models import Explanation, MetadataFilter, SearchAnswer
+from analytiq.client.sources import SourceCalls
 
 
 class Client(
@@ -37,6 +38,7 @@ class Client(
     MetadataFieldCalls,
     OrganizationSettingCalls,
     PromptCalls,
+    SourceCalls,
     ChatCalls,
     DocumentCalls,
 ):

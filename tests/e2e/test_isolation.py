@@ -146,6 +146,8 @@ def victim(running: Running) -> Iterator[Victim]:
         ids |= chat
         with database_of(running.data_dir) as database:
             ids |= prompt_of(database, organization_id, tag, kb, document)
+        with database_of(running.data_dir) as database:
+            ids |= source_of(database, organization_id, tag)
         ids["user_id"] = sign_in_somebody(running.url, client, Role.OWNER).user_id
         invitation = {"email": f"{new_id()}@example.com", "role": "viewer"}
         ids["invitation_id"] = accepted(client.post("/invitations", json=invitation), 201)["invitation_id"]
@@ -166,6 +168,24 @@ def prompt_of(database: Any, organization_id: str, tag: str, kb: str, document: 
         {**about, "run_id": str(run_id), "text_hash": "x", "answer": SECRET, "is_structured": False}
     )
     return {"prompt_id": str(prompt_id), "run_id": str(run_id)}
+
+
+def source_of(database: Any, organization_id: str, tag: str) -> dict[str, str]:
+    """A source with an item and an unfinished run, without a job that would end it."""
+    now = clock.now()
+    source_id, run_id = ObjectId(), ObjectId()
+    own = {"organization_id": organization_id, "created_at": now, "updated_at": now}
+    database["sources"].insert_one(
+        {"_id": source_id, **own, "name": SECRET, "kind": "folder", "settings": {"path": "/srv"},
+         "identity_source": f"source:{source_id}", "tag_ids": [tag], "is_deleted": False, "next_run_at": None}
+    )  # fmt: skip
+    about = {**own, "source_id": str(source_id)}
+    database["source_items"].insert_one({**about, "external_id": "x", "name": SECRET})
+    database["source_runs"].insert_one({"_id": run_id, **about, "state": "queued", "is_open": True})
+    database["source_run_entries"].insert_one(
+        {**about, "run_id": str(run_id), "external_id": "x", "name": SECRET, "outcome": "added", "at": now}
+    )
+    return {"source_id": str(source_id), "source_run_id": str(run_id)}
 
 
 def dead_job(organization_id: str, kb_id: str, document_id: str) -> Body:
@@ -382,6 +402,10 @@ def test_ids_of_another_organization_in_bodies_and_parameters_reach_nothing(runn
         problem_of(burglar.post(f"/prompts/{own_prompt}/runs", json=run_body), 400, field="document_ids[0]")
         assert accepted(burglar.get("/runs", params={"prompt_id": ids["prompt_id"]}))["runs"] == []
         assert accepted(burglar.get("/prompts", params={"kb_id": ids["kb_id"]}))["prompts"] == []
+        source_body = {"name": unique("source"), "kind": "folder", "settings": {"path": "/srv"}}
+        problem_of(burglar.post("/sources", json={**source_body, "tag_ids": stolen}), 400, field="tag_ids[0]")
+        vanishing = {"when_vanished": "tag", "vanished_tag_id": ids["tag_id"]}
+        problem_of(burglar.post("/sources", json={**source_body, **vanishing}), 400, field="vanished_tag_id[0]")
         problem_of(burglar.post("/knowledge-bases", json=kb_body), 400, field="tag_ids[0]")
         problem_of(burglar.put(f"/knowledge-bases/{own_kb}", json={"tag_ids": stolen}), 400, field="tag_ids[0]")
         thread_body = {"kb_ids": [own_kb, ids["kb_id"]]}
@@ -396,7 +420,16 @@ def test_ids_of_another_organization_in_bodies_and_parameters_reach_nothing(runn
         ):
             found = search(burglar, own_kb, SECRET, **narrowing)["results"]
             assert all(item["document_id"] == own for item in found)
-        names = ("documents", "tags", "knowledge-bases", "access-tokens", "jobs?state=dead", "prompts", "runs")
+        names = (
+            "documents",
+            "tags",
+            "knowledge-bases",
+            "access-tokens",
+            "jobs?state=dead",
+            "prompts",
+            "runs",
+            "sources",
+        )
         lists = [f"/{name}" for name in (*names, "chat/threads")]
         listed = [burglar.get(path).text for path in lists]
         assert not any(id_ in text for id_ in ids.values() for text in listed)

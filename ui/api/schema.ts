@@ -1889,6 +1889,202 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/source-kinds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Source Kinds
+         * @description Return the installed kinds of sources, with JSON schemas of their settings and credentials.
+         */
+        get: operations["get_source_kinds"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/sources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Sources
+         * @description List sources by name, each with its last run.
+         */
+        get: operations["list_sources"];
+        put?: never;
+        /**
+         * Create Source
+         * @description Create a source. With an interval it runs by itself, the first time within a minute.
+         */
+        post: operations["create_source"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/sources/{source_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Source
+         * @description Return a source with its last run; never its credentials.
+         */
+        get: operations["get_source"];
+        /**
+         * Update Source
+         * @description Change a source. The next run brings its documents up to date.
+         */
+        put: operations["update_source"];
+        post?: never;
+        /**
+         * Delete Source
+         * @description Delete a source with its runs. Its documents stay unless `documents=delete`; a job deletes them.
+         */
+        delete: operations["delete_source"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/sources/{source_id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test Source
+         * @description Test a source's settings and list its first items. Nothing is stored; the API process connects, no worker.
+         */
+        post: operations["test_source"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/sources/{source_id}/items": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Source Items
+         * @description List a source's items as its last runs found them, with their documents.
+         */
+        get: operations["list_source_items"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/sources/{source_id}/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Source Runs
+         * @description List a source's runs, latest first. They are kept for 30 days.
+         */
+        get: operations["list_source_runs"];
+        put?: never;
+        /**
+         * Run Source
+         * @description Start a run as a background job. 409 if a run of the source is unfinished.
+         */
+        post: operations["run_source"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/sources/{source_id}/runs/{source_run_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Source Run
+         * @description Return a run with its counts, so far or in the end, and its log.
+         */
+        get: operations["get_source_run"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/sources/{source_id}/runs/{source_run_id}/items": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Source Run Items
+         * @description List the outcomes of a run's items with the reasons. Unchanged items are kept for the latest run only.
+         */
+        get: operations["list_source_run_items"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/sources/{source_id}/runs/{source_run_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel Source Run
+         * @description Cancel a run; it stops before its next batch, and what it has taken in stays. 409 if it has ended.
+         */
+        post: operations["cancel_source_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/auth/ways": {
         parameters: {
             query?: never;
@@ -4443,6 +4639,27 @@ export interface components {
             index_types: components["schemas"]["IndexType"][];
         };
         /**
+         * FoundItemResponse
+         * @description An item that a check has found.
+         */
+        FoundItemResponse: {
+            /** External Id */
+            external_id: string;
+            /** Name */
+            name: string;
+            /** Byte Size */
+            byte_size: number | null;
+            /** Problem */
+            problem: string | null;
+            /**
+             * Fields
+             * @description What `metadata_mapping` may use
+             */
+            fields: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+        };
+        /**
          * Fusion
          * @description A method of merging the two retrievers' results.
          * @enum {string}
@@ -4634,6 +4851,12 @@ export interface components {
             role_now: components["schemas"]["Role"] | null;
         };
         /**
+         * ItemOutcome
+         * @description The outcome of an item in a run.
+         * @enum {string}
+         */
+        ItemOutcome: "added" | "changed" | "unchanged" | "removed" | "skipped" | "failed";
+        /**
          * JobCancel
          * @description Waiting or running jobs to cancel: those that match all given criteria, or `all` of the organization.
          * @example {
@@ -4772,7 +4995,7 @@ export interface components {
          * @description The kind of work. A job contains names, never a decision: its worker reads the present state.
          * @enum {string}
          */
-        JobKind: "extract" | "membership_document" | "membership_kb" | "sync" | "sweep" | "clean_document" | "drop_kb" | "erase" | "reconcile" | "run_prompt" | "membership_prompt" | "clean_prompt";
+        JobKind: "extract" | "membership_document" | "membership_kb" | "sync" | "sweep" | "clean_document" | "drop_kb" | "erase" | "reconcile" | "run_prompt" | "membership_prompt" | "clean_prompt" | "run_source" | "clean_source";
         /**
          * JobList
          * @description A page of jobs.
@@ -6960,7 +7183,7 @@ export interface components {
             dry_run: boolean;
             /** Rebuild Cache */
             rebuild_cache: boolean;
-            state: components["schemas"]["RunState"];
+            state: components["schemas"]["analytiq__models__reconciliation__RunState"];
             progress: components["schemas"]["ProgressResponse"] | null;
             /** Counts */
             counts: {
@@ -7035,7 +7258,7 @@ export interface components {
             dry_run: boolean;
             /** Rebuild Cache */
             rebuild_cache: boolean;
-            state: components["schemas"]["RunState"];
+            state: components["schemas"]["analytiq__models__reconciliation__RunState"];
             progress: components["schemas"]["ProgressResponse"] | null;
             /** Counts */
             counts: {
@@ -7132,6 +7355,34 @@ export interface components {
          */
         Role: "viewer" | "editor" | "admin" | "owner";
         /**
+         * RunCountsResponse
+         * @description Numbers of items by outcome.
+         */
+        RunCountsResponse: {
+            /** Added */
+            added: number;
+            /** Changed */
+            changed: number;
+            /** Unchanged */
+            unchanged: number;
+            /** Removed */
+            removed: number;
+            /** Skipped */
+            skipped: number;
+            /** Failed */
+            failed: number;
+        };
+        /**
+         * RunNoteResponse
+         * @description A line of a run's log.
+         */
+        RunNoteResponse: {
+            /** At */
+            at: string;
+            /** Text */
+            text: string;
+        };
+        /**
          * RunPassageResponse
          * @description A passage given to the model, cited by its `number`: `[3]`.
          */
@@ -7203,11 +7454,11 @@ export interface components {
             is_current: boolean | null;
         };
         /**
-         * RunState
-         * @description queued → running → done, or failed.
+         * RunPhase
+         * @description The part of a run that its next batch belongs to.
          * @enum {string}
          */
-        RunState: "queued" | "running" | "done" | "failed";
+        RunPhase: "listing" | "removing";
         /**
          * RunStatus
          * @description queued ──▶ running ──▶ succeeded | failed; cancelled from either of the first two.
@@ -7272,6 +7523,12 @@ export interface components {
             /** Arguments */
             arguments: string;
         };
+        /**
+         * RunTrigger
+         * @description The reason of a run.
+         * @enum {string}
+         */
+        RunTrigger: "request" | "schedule";
         /**
          * RunUsageResponse
          * @description The usage of a run so far, over all attempts.
@@ -7369,7 +7626,7 @@ export interface components {
             /** Generated Queries */
             generated_queries: string[];
             /** Sources */
-            sources: components["schemas"]["SourceResponse"][];
+            sources: components["schemas"]["api__schemas__search__SourceResponse"][];
             /** @description Weights of the retrievers; null if a single one found all matches */
             weights: components["schemas"]["WeightsResponse"] | null;
         };
@@ -7847,18 +8104,405 @@ export interface components {
             sessions: number;
         };
         /**
-         * SourceResponse
-         * @description A document among the matches.
+         * SourceCheckResponse
+         * @description The result of a check.
          */
-        SourceResponse: {
+        SourceCheckResponse: {
+            /** Is Ok */
+            is_ok: boolean;
+            /** Code */
+            code: string | null;
+            /** Problem */
+            problem: string | null;
+            /**
+             * Items
+             * @description The first items
+             */
+            items: components["schemas"]["FoundItemResponse"][];
+        };
+        /**
+         * SourceCreate
+         * @description A source to create.
+         * @example {
+         *       "filters": {
+         *         "exclude": [
+         *           "drafts/*"
+         *         ],
+         *         "include": [
+         *           "*.pdf",
+         *           "*.docx"
+         *         ]
+         *       },
+         *       "interval_seconds": 3600,
+         *       "kind": "folder",
+         *       "metadata_mapping": {
+         *         "folder": "shelf"
+         *       },
+         *       "name": "Shared contracts",
+         *       "settings": {
+         *         "path": "/srv/contracts"
+         *       }
+         *     }
+         */
+        SourceCreate: {
+            /** Name */
+            name: string;
+            /** Kind */
+            kind: string;
+            /**
+             * Settings
+             * @description By the schema of the kind: `GET /source-kinds`
+             */
+            settings?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * Credentials
+             * @description Secrets by the schema of the kind; stored encrypted, never returned
+             */
+            credentials?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * Tag Ids
+             * @description Tags of the documents
+             */
+            tag_ids?: string[];
+            /**
+             * Metadata
+             * @description Metadata of each document
+             */
+            metadata?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * Metadata Mapping
+             * @description Field of an item → metadata key of its document
+             */
+            metadata_mapping?: {
+                [key: string]: string;
+            };
+            /**
+             * @default {
+             *       "include": [],
+             *       "exclude": []
+             *     }
+             */
+            filters: components["schemas"]["SourceFilters"];
+            /**
+             * @description Documents of items that no longer exist in the source: delete, keep, or add a tag to them
+             * @default delete
+             */
+            when_vanished: components["schemas"]["WhenVanished"];
+            /**
+             * Vanished Tag Id
+             * @description The tag that `tag` adds
+             */
+            vanished_tag_id?: string | null;
+            /**
+             * Interval Seconds
+             * @description Seconds between two scheduled runs; null: only on request
+             */
+            interval_seconds?: number | null;
+        };
+        /**
+         * SourceFilters
+         * @description The choice of items: one of `include` (or it is empty), and none of `exclude`. Globs over path or address.
+         */
+        SourceFilters: {
+            /** Include */
+            include?: string[];
+            /** Exclude */
+            exclude?: string[];
+            /**
+             * Max Item Bytes
+             * @description null: the server's largest upload
+             */
+            max_item_bytes?: number | null;
+        };
+        /**
+         * SourceItemList
+         * @description A page of a source's items.
+         */
+        SourceItemList: {
+            /** Items */
+            items: components["schemas"]["SourceItemResponse"][];
+            /**
+             * Total Count
+             * @description Number of matches on all pages
+             */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * SourceItemResponse
+         * @description An item as the last runs found it.
+         */
+        SourceItemResponse: {
+            /** External Id */
+            external_id: string;
+            /** Name */
+            name: string;
+            /**
+             * Document Id
+             * @description null: it was not taken in
+             */
+            document_id: string | null;
+            /**
+             * Problem
+             * @description Why the last run did not take it in
+             */
+            problem: string | null;
+            /**
+             * Vanished At
+             * @description Since when it is missing, while its document is kept
+             */
+            vanished_at: string | null;
+        };
+        /**
+         * SourceKindList
+         * @description The installed kinds of sources.
+         */
+        SourceKindList: {
+            /** Kinds */
+            kinds: components["schemas"]["SourceKindResponse"][];
+        };
+        /**
+         * SourceKindResponse
+         * @description A kind of source, with JSON schemas for a form.
+         */
+        SourceKindResponse: {
+            /** Kind */
+            kind: string;
+            /** Title */
+            title: string;
+            /** Description */
+            description: string;
+            /** Settings Schema */
+            settings_schema: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Credentials Schema */
+            credentials_schema: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+        };
+        /**
+         * SourceList
+         * @description A page of sources.
+         */
+        SourceList: {
+            /** Sources */
+            sources: components["schemas"]["api__schemas__sources__SourceResponse"][];
+            /**
+             * Total Count
+             * @description Number of matches on all pages
+             */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * SourceRunCreate
+         * @description The options of a run.
+         * @example {
+         *       "dry_run": true
+         *     }
+         */
+        SourceRunCreate: {
+            /**
+             * Dry Run
+             * @description List and compare, and change nothing
+             * @default false
+             */
+            dry_run: boolean;
+            /**
+             * Accepts Losses
+             * @description Remove missing items even if most are missing
+             * @default false
+             */
+            accepts_losses: boolean;
+            /**
+             * External Ids
+             * @description Fetch these items again, and no others; empty: run the whole source
+             */
+            external_ids?: string[];
+        };
+        /**
+         * SourceRunDetail
+         * @description A run with its log.
+         */
+        SourceRunDetail: {
+            /** Source Run Id */
+            source_run_id: string;
+            /** Source Id */
+            source_id: string;
+            state: components["schemas"]["analytiq__models__source__RunState"];
+            phase: components["schemas"]["RunPhase"];
+            trigger: components["schemas"]["RunTrigger"];
+            /** Is Dry Run */
+            is_dry_run: boolean;
+            /** Accepts Losses */
+            accepts_losses: boolean;
+            /**
+             * Is Whole
+             * @description false: a part of the source could not be listed, so nothing is removed
+             */
+            is_whole: boolean;
+            /**
+             * Known Before
+             * @description Items that existed in the source when the run began
+             */
+            known_before: number;
+            /**
+             * Withheld Removals
+             * @description Missing items that were not removed; the log says why
+             */
+            withheld_removals: number;
+            counts: components["schemas"]["RunCountsResponse"];
+            error: components["schemas"]["FailureResponse"] | null;
+            /** Created At */
+            created_at: string;
+            /** Started At */
+            started_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+            /**
+             * External Ids
+             * @description The selected items; empty: the whole source
+             */
+            external_ids: string[];
+            /** Log */
+            log: components["schemas"]["RunNoteResponse"][];
+        };
+        /**
+         * SourceRunEntryList
+         * @description A page of the outcomes of a run.
+         */
+        SourceRunEntryList: {
+            /** Items */
+            items: components["schemas"]["SourceRunEntryResponse"][];
+            /**
+             * Total Count
+             * @description Number of matches on all pages
+             */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * SourceRunEntryResponse
+         * @description The outcome of an item in a run.
+         */
+        SourceRunEntryResponse: {
+            /** External Id */
+            external_id: string;
+            /** Name */
+            name: string;
+            outcome: components["schemas"]["ItemOutcome"];
+            /** Reason */
+            reason: string | null;
             /** Document Id */
-            document_id: string;
-            /** Source */
-            source: string;
-            /** Chunk Count */
-            chunk_count: number;
-            /** Average Relevance */
-            average_relevance: number;
+            document_id: string | null;
+            /** At */
+            at: string;
+        };
+        /**
+         * SourceRunList
+         * @description A page of a source's runs.
+         */
+        SourceRunList: {
+            /** Runs */
+            runs: components["schemas"]["SourceRunResponse"][];
+            /**
+             * Total Count
+             * @description Number of runs on all pages
+             */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * SourceRunResponse
+         * @description A run of a source.
+         */
+        SourceRunResponse: {
+            /** Source Run Id */
+            source_run_id: string;
+            /** Source Id */
+            source_id: string;
+            state: components["schemas"]["analytiq__models__source__RunState"];
+            phase: components["schemas"]["RunPhase"];
+            trigger: components["schemas"]["RunTrigger"];
+            /** Is Dry Run */
+            is_dry_run: boolean;
+            /** Accepts Losses */
+            accepts_losses: boolean;
+            /**
+             * Is Whole
+             * @description false: a part of the source could not be listed, so nothing is removed
+             */
+            is_whole: boolean;
+            /**
+             * Known Before
+             * @description Items that existed in the source when the run began
+             */
+            known_before: number;
+            /**
+             * Withheld Removals
+             * @description Missing items that were not removed; the log says why
+             */
+            withheld_removals: number;
+            counts: components["schemas"]["RunCountsResponse"];
+            error: components["schemas"]["FailureResponse"] | null;
+            /** Created At */
+            created_at: string;
+            /** Started At */
+            started_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+        };
+        /**
+         * SourceUpdate
+         * @description Fields to change; omitted fields stay. The next run brings the documents up to date.
+         * @example {
+         *       "interval_seconds": 86400
+         *     }
+         */
+        SourceUpdate: {
+            /** Name */
+            name?: string | null;
+            /** Settings */
+            settings?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /** Credentials */
+            credentials?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /** Tag Ids */
+            tag_ids?: string[] | null;
+            /** Metadata */
+            metadata?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /** Metadata Mapping */
+            metadata_mapping?: {
+                [key: string]: string;
+            } | null;
+            filters?: components["schemas"]["SourceFilters"] | null;
+            when_vanished?: components["schemas"]["WhenVanished"] | null;
+            /**
+             * Vanished Tag Id
+             * @description The tag that `tag` adds
+             */
+            vanished_tag_id?: string | null;
+            /**
+             * Interval Seconds
+             * @description Seconds between two scheduled runs; null: only on request
+             */
+            interval_seconds?: number | null;
         };
         /**
          * Stage
@@ -8193,6 +8837,12 @@ export interface components {
             reason: string;
         };
         /**
+         * WhenVanished
+         * @description The treatment of a document whose item no longer exists in its source.
+         * @enum {string}
+         */
+        WhenVanished: "delete" | "keep" | "tag";
+        /**
          * WorkerJob
          * @description A running job of this organization.
          */
@@ -8258,6 +8908,78 @@ export interface components {
          * @enum {string}
          */
         analytiq__models__prompt_run__StepKind: "model" | "tool" | "correction";
+        /**
+         * RunState
+         * @description queued → running → done, or failed.
+         * @enum {string}
+         */
+        analytiq__models__reconciliation__RunState: "queued" | "running" | "done" | "failed";
+        /**
+         * RunState
+         * @description The state of a run.
+         * @enum {string}
+         */
+        analytiq__models__source__RunState: "queued" | "running" | "succeeded" | "failed" | "cancelled";
+        /**
+         * SourceResponse
+         * @description A document among the matches.
+         */
+        api__schemas__search__SourceResponse: {
+            /** Document Id */
+            document_id: string;
+            /** Source */
+            source: string;
+            /** Chunk Count */
+            chunk_count: number;
+            /** Average Relevance */
+            average_relevance: number;
+        };
+        /**
+         * SourceResponse
+         * @description A source.
+         */
+        api__schemas__sources__SourceResponse: {
+            /** Source Id */
+            source_id: string;
+            /** Name */
+            name: string;
+            /** Kind */
+            kind: string;
+            /** Settings */
+            settings: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Has Credentials */
+            has_credentials: boolean;
+            /** Tag Ids */
+            tag_ids: string[];
+            /** Metadata */
+            metadata: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Metadata Mapping */
+            metadata_mapping: {
+                [key: string]: string;
+            };
+            filters: components["schemas"]["SourceFilters"];
+            when_vanished: components["schemas"]["WhenVanished"];
+            /** Vanished Tag Id */
+            vanished_tag_id: string | null;
+            /** Interval Seconds */
+            interval_seconds: number | null;
+            /** Next Run At */
+            next_run_at: string | null;
+            /**
+             * External Source
+             * @description The `source` of the external identities of its documents
+             */
+            external_source: string;
+            last_run: components["schemas"]["SourceRunResponse"] | null;
+            /** Created At */
+            created_at: string;
+            /** Updated At */
+            updated_at: string;
+        };
         /**
          * DocumentUpload
          * @description A file of a JSON upload.
@@ -16420,6 +17142,943 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BackupList"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_source_kinds: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceKindList"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_sources: {
+        parameters: {
+            query?: {
+                /** @description Number of items to skip */
+                skip?: number;
+                /** @description Maximum number of items */
+                limit?: number;
+                /** @description A literal part of the name, ignoring case */
+                name_search?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceList"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_source: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SourceCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["api__schemas__sources__SourceResponse"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_source: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                source_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["api__schemas__sources__SourceResponse"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    update_source: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                source_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SourceUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["api__schemas__sources__SourceResponse"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_source: {
+        parameters: {
+            query?: {
+                /** @description What happens to its documents */
+                documents?: "keep" | "delete";
+            };
+            header?: never;
+            path: {
+                source_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    test_source: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                source_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceCheckResponse"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_source_items: {
+        parameters: {
+            query?: {
+                /** @description Number of items to skip */
+                skip?: number;
+                /** @description Maximum number of items */
+                limit?: number;
+                /** @description A literal part of the name, ignoring case */
+                name_search?: string | null;
+                has_problem?: boolean | null;
+            };
+            header?: never;
+            path: {
+                source_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceItemList"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_source_runs: {
+        parameters: {
+            query?: {
+                /** @description Number of items to skip */
+                skip?: number;
+                /** @description Maximum number of items */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                source_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceRunList"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    run_source: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                source_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SourceRunCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceRunResponse"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_source_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                source_id: string;
+                source_run_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceRunDetail"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_source_run_items: {
+        parameters: {
+            query?: {
+                /** @description Number of items to skip */
+                skip?: number;
+                /** @description Maximum number of items */
+                limit?: number;
+                /** @description Any of these */
+                outcome?: components["schemas"]["ItemOutcome"][] | null;
+            };
+            header?: never;
+            path: {
+                source_id: string;
+                source_run_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceRunEntryList"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancel_source_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                source_id: string;
+                source_run_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceRunResponse"];
                 };
             };
             /** @description Invalid request */

@@ -16,4 +16,6 @@ export const KIND_WORDS: Record<JobKind, string> = {
   run_prompt: "Run a prompt",
   membership_prompt: "Match a prompt's documents",
   clean_prompt: "Clean up after a prompt",
+  run_source: "Run a source",
+  clean_source: "Clean up after a source",
 };

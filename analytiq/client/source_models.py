@@ -1,0 +1,115 @@
+"""Answers about sources and their runs."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field, JsonValue
+
+from analytiq.client.answers import Answer, Failure
+
+
+class SourceKind(Answer):
+    """A kind of source; the schemas are JSON schemas."""
+
+    kind: str
+    title: str
+    description: str
+    settings_schema: dict[str, Any]
+    credentials_schema: dict[str, Any]
+
+
+class RunCounts(Answer):
+    """Numbers of items by outcome."""
+
+    added: int
+    changed: int
+    unchanged: int
+    removed: int
+    skipped: int
+    failed: int
+
+
+class RunNote(Answer):
+    """A line of a run's log."""
+
+    at: datetime
+    text: str
+
+
+class SourceRun(Answer):
+    """A run of a source. States: queued, running, succeeded, failed, cancelled. `log` is empty in lists."""
+
+    source_run_id: str
+    source_id: str
+    state: str
+    trigger: str
+    is_dry_run: bool
+    is_whole: bool
+    known_before: int
+    withheld_removals: int
+    counts: RunCounts
+    error: Failure | None
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    log: list[RunNote] = Field(default_factory=list[RunNote])
+
+    @property
+    def is_over(self) -> bool:
+        """Return True if the run has ended, well or not."""
+        return self.ended_at is not None
+
+
+class Source(Answer):
+    """A source."""
+
+    source_id: str
+    name: str
+    kind: str
+    settings: dict[str, JsonValue]
+    has_credentials: bool
+    tag_ids: list[str]
+    interval_seconds: int | None
+    next_run_at: datetime | None
+    external_source: str
+    last_run: SourceRun | None
+
+
+class SourceRunItem(Answer):
+    """The outcome of an item in a run: added, changed, unchanged, removed, skipped or failed."""
+
+    external_id: str
+    name: str
+    outcome: str
+    reason: str | None
+    document_id: str | None
+    at: datetime
+
+
+class SourceItem(Answer):
+    """An item as the last runs found it."""
+
+    external_id: str
+    name: str
+    document_id: str | None
+    problem: str | None
+    vanished_at: datetime | None
+
+
+class FoundItem(Answer):
+    """An item that a check has found."""
+
+    external_id: str
+    name: str
+    byte_size: int | None
+    problem: str | None
+    fields: dict[str, JsonValue]
+
+
+class SourceCheck(Answer):
+    """The result of a check: the first items, or the problem."""
+
+    is_ok: bool
+    code: str | None
+    problem: str | None
+    items: list[FoundItem]
