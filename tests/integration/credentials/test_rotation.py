@@ -63,7 +63,7 @@ async def keep_answer(connection: MongoConnection, vault: Vault, body: str) -> s
         expires_at=now + timedelta(days=1),
         lease_expires_at=now + timedelta(minutes=1),
     )
-    await rows.begin(wanted, now=now)
+    await rows.begin(wanted, lease_seconds=60)
     await rows.keep(wanted, status=201, content_type="application/json", body=vault.encrypt(SecretStr(body)).encode())
     return wanted.id
 
