@@ -1,7 +1,8 @@
 """Authentication by access token or session cookie, and permissions of callers."""
 
 import hmac
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -11,8 +12,10 @@ from analytiq.composition import Services
 from analytiq.errors import AccessDeniedError, NotFoundError
 from analytiq.models.account import Permission, User, UserSession
 from analytiq.models.audit import Actor, ActorKind
+from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.models.maker import Maker, MakerKind
 from analytiq.models.organization import Organization
+from analytiq.storage.repositories.search_openings import KnowledgeBasesAtVersions
 from analytiq.tenancy.accounts.secrets import csrf_token_of
 from analytiq.tenancy.accounts.sessions import Browser
 from analytiq.tenancy.organizations.service import OpenedToken
@@ -38,6 +41,8 @@ class Caller:
     """Expiry of the token or session."""
     is_shrunk: bool = False
     """Whether the token allows less than its scope, since its creator has fewer rights."""
+    knowledge_bases: KnowledgeBasesAtVersions = field(default_factory=dict[str, tuple[KnowledgeBase, Epoch]])
+    """Those that were read together with the token, for a search in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +54,19 @@ class SignedInCaller:
     secret: str
 
 
-async def identify(request: Request, services: Services, organization_id: str) -> Caller:
+async def identify(
+    request: Request, services: Services, organization_id: str, *, searched: Sequence[str] = ()
+) -> Caller:
     """Return the caller of an organization's operation.
 
-    Another organization's id is answered with 404, like an unknown one.
+    Another organization's id is answered with 404, like an unknown one. `searched`: ids of knowledge bases to read with
+    the token.
 
     Raises:
         AccessDeniedError: unknown caller (401), or missing permission (403).
         NotFoundError: the caller has no such organization.
     """
-    caller = await _caller(request, services, organization_id)
+    caller = await _caller(request, services, organization_id, searched)
     request.state.caller = caller
     wanted = rule_of(request.scope).permission
     if not caller.permission.includes(wanted):
@@ -74,7 +82,7 @@ async def identify(request: Request, services: Services, organization_id: str) -
     return caller
 
 
-async def admit(request: Request, services: Services, organization_id: str) -> Caller:
+async def admit(request: Request, services: Services, organization_id: str, *, searched: Sequence[str] = ()) -> Caller:
     """Identify the caller of a new call, count it in the rate limit, and require room for a new object.
 
     Raises:
@@ -83,7 +91,7 @@ async def admit(request: Request, services: Services, organization_id: str) -> C
         NotFoundError: as `identify`.
         RateLimitedError: the organization sends too many requests.
     """
-    caller = await identify(request, services, organization_id)
+    caller = await identify(request, services, organization_id, searched=searched)
     services.tenancy.request_rates.take(organization_id)
     makes = rule_of(request.scope).makes
     if makes is not None:
@@ -91,10 +99,10 @@ async def admit(request: Request, services: Services, organization_id: str) -> C
     return caller
 
 
-async def _caller(request: Request, services: Services, organization_id: str) -> Caller:
+async def _caller(request: Request, services: Services, organization_id: str, searched: Sequence[str]) -> Caller:
     authorization = request.headers.get("authorization")
     if authorization is not None or COOKIE not in request.cookies:
-        return await _of_token(services, organization_id, authorization)
+        return await _of_token(services, organization_id, authorization, searched)
     signed_in = await identify_person(request, services)
     member = await services.tenancy.sessions.member_of(signed_in.user, organization_id)
     if member is None:
@@ -112,8 +120,15 @@ async def _caller(request: Request, services: Services, organization_id: str) ->
     )
 
 
-async def _of_token(services: Services, organization_id: str, authorization: str | None) -> Caller:
-    opened = await open_with_header(services, authorization)
+async def _of_token(
+    services: Services, organization_id: str, authorization: str | None, searched: Sequence[str]
+) -> Caller:
+    secret, organizations = _secret_in(authorization), services.tenancy.organizations
+    if searched:
+        openings = services.repositories.search_openings
+        opened, bases = await organizations.open_for_search(openings, secret, organization_id, searched)
+    else:
+        opened, bases = await organizations.open_token(secret), dict[str, tuple[KnowledgeBase, Epoch]]()
     if opened.organization.id != organization_id:
         raise NotFoundError(f"No organization has the id {organization_id!r}. Use the id of your token's organization.")
     token = opened.token
@@ -126,6 +141,7 @@ async def _of_token(services: Services, organization_id: str, authorization: str
         depends_on=opened.depends_on,
         ends_at=opened.ends_at,
         is_shrunk=opened.permission is not token.scope.permission,
+        knowledge_bases=bases,
     )
 
 
@@ -135,6 +151,10 @@ async def open_with_header(services: Services, authorization: str | None) -> Ope
     Raises:
         AccessDeniedError: missing or invalid token (401).
     """
+    return await services.tenancy.organizations.open_token(_secret_in(authorization))
+
+
+def _secret_in(authorization: str | None) -> str:
     scheme, _, secret = (authorization or "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
         raise AccessDeniedError(
@@ -142,7 +162,7 @@ async def open_with_header(services: Services, authorization: str | None) -> Ope
             " `analytiq token create` creates one.",
             code="unauthenticated",
         )
-    return await services.tenancy.organizations.open_token(secret.strip())
+    return secret.strip()
 
 
 async def identify_person(request: Request, services: Services) -> SignedInCaller:

@@ -46,6 +46,21 @@ async def get_caller(
 CurrentCaller = Annotated[Caller, Depends(get_caller)]
 
 
+async def get_searcher(
+    request: Request,
+    services: ServicesOf,
+    organization_id: Annotated[str, Path(description="24 hex digits")],
+    kb_id: str,
+    _bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
+    _cookie: Annotated[str | None, Depends(cookie)],
+) -> Caller:
+    """Return the admitted caller of a search; a token is read together with the knowledge base."""
+    return await admit(request, services, organization_id, searched=(kb_id,))
+
+
+Searcher = Annotated[Caller, Depends(get_searcher)]
+
+
 async def get_organization(caller: CurrentCaller) -> Organization:
     """Return the organization of the path, opened by the caller's token or session."""
     return caller.organization

@@ -47,6 +47,7 @@ from analytiq.storage.repositories.rate_limits import RateLimitRepository
 from analytiq.storage.repositories.reconcile_reports import ReconcileReportRepository
 from analytiq.storage.repositories.restores import RestoreRepository
 from analytiq.storage.repositories.retention import RetentionRepository
+from analytiq.storage.repositories.search_openings import SearchOpeningRepository
 from analytiq.storage.repositories.sessions import InvitationRepository, OneTimeLinkRepository, SessionRepository
 from analytiq.storage.repositories.source_items import SourceItemRepository
 from analytiq.storage.repositories.source_runs import SourceRunRepository
@@ -93,6 +94,7 @@ class Repositories:
         return Repositories(self.connection.announcing)
 
     access_tokens = _lazily(AccessTokenRepository)
+    search_openings = _lazily(SearchOpeningRepository)
     members = _lazily(MemberRepository)
     organizations = _lazily(OrganizationRepository)
     organization_counts = _lazily(OrganizationCountRepository)

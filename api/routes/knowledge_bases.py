@@ -8,7 +8,7 @@ from analytiq.composition import Services
 from analytiq.ingestion.prompt_uses import OnUse
 from analytiq.models.knowledge_base import KnowledgeBase
 from api.api_route import ApiRoute
-from api.context import CurrentOrganization, Limit, NameSearch, OnPromptUse, RequestId, ServicesOf, Skip
+from api.context import CurrentOrganization, Limit, NameSearch, OnPromptUse, RequestId, Searcher, ServicesOf, Skip
 from api.schemas.jobs import SubjectId
 from api.schemas.knowledge_bases import (
     ChunkList,
@@ -158,14 +158,15 @@ async def list_chunks(
 
 
 @router.post("/{kb_id}/search", operation_id="search_knowledge_base")
-async def search_knowledge_base(
-    services: ServicesOf, organization: CurrentOrganization, kb_id: str, body: SearchBody
-) -> SearchAnswer:
+async def search_knowledge_base(services: ServicesOf, caller: Searcher, kb_id: str, body: SearchBody) -> SearchAnswer:
     """Find passages. Filters apply inside the search, so the best matching passages are found.
 
     Failed steps are skipped and named in `degraded`. The search fails only if every retriever fails.
     """
-    return SearchAnswer.from_model(await services.retrieval.search.search(organization, kb_id, body.request()), body)
+    found = await services.retrieval.search.search(
+        caller.organization, kb_id, body.request(), read_before=caller.knowledge_bases
+    )
+    return SearchAnswer.from_model(found, body)
 
 
 @router.post("/{kb_id}/explain", operation_id="explain_search")

@@ -71,6 +71,10 @@ class SearchContext:
     trace: Trace = field(default_factory=Trace)
 
     # resolve
+    read_before: Mapping[str, tuple[KnowledgeBase, Epoch]] = field(
+        default_factory=dict[str, tuple[KnowledgeBase, Epoch]]
+    )
+    """Knowledge bases that were read for this search before its first step; later rounds read them again."""
     filter: Filter = EVERYTHING
     """The request's filter with tag ids for tag names, and literals of the declared types."""
     scopes: list[Scope] = field(default_factory=list[Scope])

@@ -53,7 +53,11 @@ class Resolve:
     async def read_scopes(self, context: SearchContext) -> None:
         """Read the present knowledge bases and the chunks that pass the filter."""
         with context.trace.step("read"):
-            read = await self._read(context.organization.id, context.kb_ids)
+            before, context.read_before = context.read_before, {}
+            if all(kb_id in before for kb_id in context.kb_ids):
+                read = [before[kb_id] for kb_id in context.kb_ids]
+            else:
+                read = await self._read(context.organization.id, context.kb_ids)
         with context.trace.step("filter"):
             filters: list[ChunkFilter | None] = [None] * len(read)
             if context.filter != EVERYTHING:

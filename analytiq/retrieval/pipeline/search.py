@@ -29,6 +29,7 @@ from analytiq.retrieval.pipeline.retrieve import Retrieve
 from analytiq.retrieval.pipeline.select_hits import order_by_lines, select_hits
 from analytiq.retrieval.pipeline.understand import understand
 from analytiq.settings import SearchSettings
+from analytiq.storage.repositories.search_openings import KnowledgeBasesAtVersions
 from analytiq.telemetry import metrics
 
 log = structlog.get_logger(__name__)
@@ -52,14 +53,28 @@ class Search:
         self._check = Check(repositories)
         self._details = Details(repositories)
 
-    async def search(self, organization: Organization, kb_id: str, request: SearchRequest) -> SearchResponse:
+    async def search(
+        self,
+        organization: Organization,
+        kb_id: str,
+        request: SearchRequest,
+        *,
+        read_before: KnowledgeBasesAtVersions | None = None,
+    ) -> SearchResponse:
         """Answer a question from one knowledge base; see `search_several`."""
-        return await self.search_several(organization, [kb_id], request)
+        return await self.search_several(organization, [kb_id], request, read_before=read_before)
 
     async def search_several(
-        self, organization: Organization, kb_ids: Sequence[str], request: SearchRequest
+        self,
+        organization: Organization,
+        kb_ids: Sequence[str],
+        request: SearchRequest,
+        *,
+        read_before: KnowledgeBasesAtVersions | None = None,
     ) -> SearchResponse:
         """Answer a question from knowledge bases; the search sees every write acknowledged before it.
+
+        `read_before`: knowledge bases of the organization that the caller has read for this very search, at majority.
 
         Raises:
             NotFoundError: no such knowledge base.
@@ -70,6 +85,7 @@ class Search:
         if not 1 <= len(set(kb_ids)) <= MAX_KNOWLEDGE_BASES:
             raise InvalidInputError.of_field("kb_ids", f"Name from 1 to {MAX_KNOWLEDGE_BASES} knowledge bases.")
         context = SearchContext(organization, request, plan(request, self._settings), list(dict.fromkeys(kb_ids)))
+        context.read_before = read_before or {}
         with context.trace.step("total"):
             has_run = await self.run(context, max_depth=self._settings.max_depth * 2)
             if has_run:

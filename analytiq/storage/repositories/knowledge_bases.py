@@ -52,6 +52,11 @@ INDEXES = {
 _SHOWN: Row = {"$nin": [status.value for status in _HIDDEN]}
 
 
+def shown_among(organization_id: str, kb_ids: Collection[str]) -> Row:
+    """Return the query for the organization's knowledge bases with these ids, except those being deleted."""
+    return {"_id": {"$in": object_ids(set(kb_ids))}, "organization_id": organization_id, "status": _SHOWN}
+
+
 class KnowledgeBaseRepository:
     """Knowledge bases of an organization, except those being deleted."""
 
@@ -113,7 +118,7 @@ class KnowledgeBaseRepository:
 
         Those that are unknown, or whose deletion has begun, are missing.
         """
-        query: Row = {"_id": {"$in": object_ids(set(kb_ids))}, "organization_id": organization_id, "status": _SHOWN}
+        query = shown_among(organization_id, kb_ids)
         lookup: Row = {"from": "kb_epochs", "localField": "_id", "foreignField": "_id", "as": "epochs"}
         found: dict[str, tuple[KnowledgeBase, Epoch]] = {}
         async for row in await self._majority.aggregate([{"$match": query}, {"$lookup": lookup}]):

@@ -97,7 +97,14 @@ class AccessTokenRepository:
 
         One command for both rows: every call of the API begins with it.
         """
-        stages: list[Row] = [
+        async for row in await self._collection.aggregate(self.stages_of(token_hash)):
+            return self.decoded(row)
+        return None
+
+    @staticmethod
+    def stages_of(token_hash: str) -> list[Row]:
+        """Return the stages that read the token with this hash, with its organization in `organization`."""
+        return [
             {"$match": {"token_hash": token_hash}},
             {"$set": {"organization": {"$toObjectId": "$organization_id"}}},
             {
@@ -109,10 +116,12 @@ class AccessTokenRepository:
                 }
             },
         ]
-        async for row in await self._collection.aggregate(stages):
-            organizations: list[Row] = row.pop("organization")
-            return decode(AccessToken, row), decode(Organization, organizations[0]) if organizations else None
-        return None
+
+    @staticmethod
+    def decoded(row: Row) -> tuple[AccessToken, Organization | None]:
+        """Return the row that `stages_of` reads."""
+        organizations: list[Row] = row.pop("organization")
+        return decode(AccessToken, row), decode(Organization, organizations[0]) if organizations else None
 
     async def get(self, organization_id: str, token_id: str, session: Session | None = None) -> AccessToken | None:
         """Return the organization's token with this id."""

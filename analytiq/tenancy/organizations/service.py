@@ -17,6 +17,7 @@ from analytiq.models.organization import AccessToken, CacheScope, Organization
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.organizations import AccessTokenRepository, OrganizationRepository
+from analytiq.storage.repositories.search_openings import KnowledgeBasesAtVersions, SearchOpeningRepository
 from analytiq.storage.repositories.users import MemberRepository
 from analytiq.tenancy.makers import Makers, Standing
 
@@ -149,6 +150,20 @@ class Organizations:
                 which.
         """
         token, organization = await self._tokens.opened(_hash(secret)) or (None, None)
+        return await self._open(token, organization)
+
+    async def open_for_search(
+        self, openings: SearchOpeningRepository, secret: str, organization_id: str, kb_ids: Sequence[str]
+    ) -> tuple[OpenedToken, KnowledgeBasesAtVersions]:
+        """Return a bearer token, and the organization's knowledge bases by id, read in the same command.
+
+        Raises:
+            AccessDeniedError: as `open_token`.
+        """
+        opening = await openings.read(_hash(secret), organization_id, kb_ids)
+        return await self._open(opening.token, opening.organization), opening.knowledge_bases
+
+    async def _open(self, token: AccessToken | None, organization: Organization | None) -> OpenedToken:
         now = clock.now()
         standing = await self._makers.standing_of_token(token, now) if token else Standing(None)
         if token is None or standing.permission is None:
