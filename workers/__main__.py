@@ -13,6 +13,7 @@ from analytiq.ingestion.parsing.rights.kernel import forbid_memory_reads
 from analytiq.ingestion.parsing.servers import stop_server
 from analytiq.settings import Settings, read_settings_or_exit
 from analytiq.standalone.data_directory import keep_files_private
+from analytiq.standalone.machine import read_machine
 from analytiq.telemetry import logs, metrics, traces
 
 log = structlog.get_logger("workers")
@@ -23,7 +24,7 @@ async def run(settings: Settings) -> None:
     # Meanwhile: the examination starts the parsing server, whose imports take as long as the services.
     examination = asyncio.create_task(examine_readiness(settings.extraction))
     try:
-        services = await bootstrap(settings)
+        services = await bootstrap(with_model_threads(settings))
     except BaseException:
         examination.cancel()
         await asyncio.wait([examination])
@@ -51,6 +52,15 @@ async def run(settings: Settings) -> None:
     await asyncio.to_thread(stop_server)
     await services.close()
     log.info("workers.stopped")
+
+
+def with_model_threads(settings: Settings) -> Settings:
+    """Give the local model every core of this process, unless the settings name a number of threads."""
+    embedding = settings.embedding
+    if "local_threads" in embedding.model_fields_set:
+        return settings
+    threads = read_machine().cores
+    return settings.model_copy(update={"embedding": embedding.model_copy(update={"local_threads": threads})})
 
 
 def main() -> int:

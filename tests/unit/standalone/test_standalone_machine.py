@@ -4,6 +4,7 @@ import pytest
 
 from analytiq.settings import EmbeddingSettings, Settings, WorkerSettings
 from analytiq.standalone.machine import Capacity, Machine, parse_cpu_quota, plan_capacity, read_machine
+from workers.__main__ import with_model_threads
 
 GIBIBYTE = 1024**3
 
@@ -58,3 +59,12 @@ def test_this_machine_can_be_read() -> None:
     machine = read_machine()
     assert machine.cores >= 1
     assert machine.memory_bytes > 64 * 1024 * 1024
+
+
+def test_worker_by_itself_gives_the_local_model_every_core() -> None:
+    assert with_model_threads(Settings()).embedding.local_threads == read_machine().cores
+
+
+def test_worker_keeps_the_chosen_number_of_model_threads() -> None:
+    chosen = Settings(embedding=EmbeddingSettings(local_threads=5))
+    assert with_model_threads(chosen).embedding.local_threads == 5
