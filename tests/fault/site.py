@@ -46,14 +46,28 @@ class Site:
     def database(self) -> Any:
         return self.connection.database
 
-    async def until(self, condition: Callable[[], Awaitable[bool]], otherwise: Callable[[], Awaitable[object]]) -> None:
-        """Wait until the condition holds, also while the database is away; else the error tells `otherwise`."""
+    async def until(
+        self,
+        condition: Callable[[], Awaitable[bool]],
+        otherwise: Callable[[], Awaitable[object]],
+        *,
+        remaining: Callable[[], Awaitable[int]] | None = None,
+    ) -> None:
+        """Wait until the condition holds, also while the database is away; else the error tells `otherwise`.
+
+        Patience begins again whenever `remaining` falls below its least value so far: a slow machine is no fault.
+        """
+        least: int | None = None
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(PATIENCE_SECONDS) as patience:
                 while True:
                     try:
                         if await condition():
                             return
+                        left = None if remaining is None else await remaining()
+                        if left is not None and (least is None or left < least):
+                            least = left
+                            patience.reschedule(asyncio.get_running_loop().time() + PATIENCE_SECONDS)
                     except PyMongoError:
                         pass
                     await asyncio.sleep(LOOK_SECONDS)
@@ -69,7 +83,10 @@ class Site:
         async def is_idle() -> bool:
             return await self.database["jobs"].find_one() is None
 
-        await self.until(is_idle, self.jobs)
+        async def remaining() -> int:
+            return await self.database["jobs"].count_documents({})
+
+        await self.until(is_idle, self.jobs, remaining=remaining)
 
     async def mend(self) -> Report:
         """Let the running workers work everything off, then one pass of the reconciler and what it asks for."""
