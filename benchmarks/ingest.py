@@ -7,10 +7,7 @@ MongoDB (`benchmarks.floor`): first ingestion, the same files again (`on_duplica
 one file in a hundred changed (`on_duplicate: replace`). In the second the local model embeds, and the whole
 path is compared with the model alone on the same chunks.
 
-Other frameworks are not run here, since none is a dependency. To compare, install one beside the platform and
-ingest the files that `benchmarks.corpus.write_corpus` writes through a hash embedder: LlamaIndex's
-IngestionPipeline with a docstore (UPSERTS), LangChain's `index()` with a record manager (incremental), or
-Haystack's DocumentWriter (OVERWRITE); measure with `benchmarks.processor_time.ProcessorClock`.
+Other frameworks are run beside it by `benchmarks.ingest_peers`.
 """
 
 import argparse
@@ -26,6 +23,7 @@ from pymongo import MongoClient
 from analytiq.inference.embedding.base import InputType
 from analytiq.inference.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
 from analytiq.models.upload import DuplicatePolicy
+from analytiq.standalone.machine import read_machine
 from benchmarks import report
 from benchmarks.corpus import TextFile, append_sentence, write_corpus
 from benchmarks.floor import Floor
@@ -194,7 +192,7 @@ async def compare_with_model(server: Server, options: argparse.Namespace) -> Non
     for _ in range(options.repeats):
         with tempfile.TemporaryDirectory(prefix="analytiq-benchmark-") as directory:
             files = write_corpus(Path(directory), options.model_documents, options.corpus)
-            async with platform(server, "ingest_model") as target:
+            async with platform(server, "ingest_model", model_threads=options.threads) as target:
                 knowledge_base = await target.create_knowledge_base(model=LOCAL_MODEL)
                 await warm_up(target)
                 begin = target.clock.now()
@@ -205,17 +203,20 @@ async def compare_with_model(server: Server, options: argparse.Namespace) -> Non
                 chunks = target.services.connection.database[f"kb_vectors_{knowledge_base.id}"]
                 texts = [str(row["chunk_text"]) async for row in chunks.find({}, {"chunk_text": 1})]
                 chunk_count = len(texts)
-                alone.append(await _model_alone(server, target.clock, texts))
+                alone.append(await _model_alone(target.clock, texts, options.threads))
     rows = [
         _model_row("upload to searchable", whole, options.model_documents, chunk_count, alone),
         _model_row("the model alone, same chunks", alone, options.model_documents, chunk_count, alone),
     ]
-    print(f"\nLocal model, {options.model_documents} files, {chunk_count} chunks, n = {options.repeats}")
+    print(
+        f"\nLocal model, {options.model_documents} files, {chunk_count} chunks, {options.threads} model threads,"
+        f" n = {options.repeats}"
+    )
     report.print_table(("path", "documents/s", "chunks/s", "wall to model", "CPU-s", "CPU to model"), rows)
 
 
-async def _model_alone(server: Server, clock: ProcessorClock, texts: Sequence[str]) -> Spent:
-    embedder = LocalEmbedder(LOCAL_MODEL)
+async def _model_alone(clock: ProcessorClock, texts: Sequence[str], threads: int) -> Spent:
+    embedder = LocalEmbedder(LOCAL_MODEL, threads)
     await embedder.embed(["loads the model"], input_type=InputType.DOCUMENT)
     begin = clock.now()
     for start in range(0, len(texts), embedder.batch_size):
@@ -255,6 +256,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--corpus", type=Path, default=None, help="BEIR corpus.jsonl; without it made-up texts")
     parser.add_argument("--documents", type=int, default=2000, help="files of the first table")
     parser.add_argument("--model-documents", type=int, default=300, help="files of the second table")
+    parser.add_argument("--threads", type=int, default=read_machine().cores, help="of the local model, in both paths")
     parser.add_argument("--no-model", action="store_true", help="leave the second table out")
     options = parser.parse_args(argv)
     if options.short:

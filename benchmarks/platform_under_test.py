@@ -19,6 +19,7 @@ from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.organization import Organization
 from analytiq.models.tag import Tag
 from analytiq.settings import (
+    EmbeddingSettings,
     IndexingSettings,
     LexicalSettings,
     MongoSettings,
@@ -145,11 +146,13 @@ async def platform(
     most_results: int | None = None,
     is_limited: bool = True,
     is_kept: bool = False,
+    model_threads: int = 1,
 ) -> AsyncGenerator[Platform]:
     """Build the library in this process on a database of the server.
 
     `is_kept`: keep the database, and reuse an existing one; otherwise drop it afterwards.
-    `is_limited`: whether the usual rate limits apply. `most_results`: of one search.
+    `is_limited`: whether the usual rate limits apply. `most_results`: of one search. `model_threads`: of the local
+    embedding model.
     """
     search = SearchSettings(load_wait_seconds=600.0)
     if most_results is not None:
@@ -160,6 +163,7 @@ async def platform(
         data_dir=server.directory,
         secret_key=SecretStr(new_secret_key()),
         mongo=MongoSettings(uri=server.uri, database=database),
+        embedding=EmbeddingSettings(local_threads=model_threads),
         # The wait before a sweep protects readers; here its work is to be counted.
         indexing=IndexingSettings(sweep_delay_seconds=0.0),
         search=search,
