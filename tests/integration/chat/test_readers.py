@@ -162,7 +162,7 @@ async def test_stop_from_another_process_reaches_the_one_that_answers(
     begin: Begin, process: Process, chat_server: ChatServer
 ) -> None:
     chat_server.script(Slow(Say(WHOLE), pieces=4))
-    talk = await begin()
+    talk = await begin(chat={"grace_seconds": 3600.0})  # only the other process ends the answer
     elsewhere = talk.seen_by(await process())
     answer = await talk.ask(QUESTION)
     await read_until(talk, answer, "two three")
