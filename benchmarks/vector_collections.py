@@ -47,14 +47,20 @@ class Collection:
         return found
 
 
-def made_up(rows: int, dimensions: int, *, questions: int, seed: int = 20_261_128) -> Collection:
-    """Generate the same collection at every run; `rows` is a multiple of 50."""
+def made_up(
+    rows: int, dimensions: int, *, questions: int, seed: int = 20_261_128, topics_seed: int | None = None
+) -> Collection:
+    """Generate the same collection at every run; `rows` is a multiple of 50.
+
+    Collections of one `topics_seed` share their topics, as parts of one collection.
+    """
     random = np.random.default_rng(seed)
     spectrum = (1 / np.sqrt(1 + np.arange(dimensions) * 200 / dimensions)).astype(np.float32)
-    topics = _noise(random, 200, spectrum)
+    topics = _noise(random if topics_seed is None else np.random.default_rng(topics_seed), 200, spectrum)
 
     def themes(count: int) -> NDArray[np.float32]:
-        return topics[random.integers(len(topics), size=count)] + 0.9 * _noise(random, count, spectrum)
+        chosen = topics[random.integers(len(topics), size=count)]
+        return (chosen + 0.9 * _noise(random, count, spectrum)).astype(np.float32, copy=False)
 
     documents = rows // CHUNKS_PER_DOCUMENT
     vectors = np.repeat(themes(documents), CHUNKS_PER_DOCUMENT, axis=0)

@@ -45,13 +45,15 @@ class SearchSettings(Section):
     max_top_k: int = 100
     max_depth: int = 10_000
     local_store_bytes: int = 512 * MEBIBYTE
+    mapped_from_bytes: int = Field(default=0, ge=0)
+    """Bytes of a knowledge base's vectors in memory from which on they are mapped from disk; 0: `local_store_bytes`."""
     load_wait_seconds: float = 2.0
     vector_store: str = "auto"
     """Backend of new knowledge bases; `auto`: `mongodb` if the server lists search indexes, else `local`."""
     quantization: Literal["none", "scalar", "binary"] = "none"
     visibility_seconds: float = 120.0
     snapshot_bytes: int = Field(default=4096 * MEBIBYTE, ge=0)
-    """Bytes of saved replicas of vectors on disk, in `data_dir/snapshots`; 0: none."""
+    """Bytes of replicas of vectors on disk, in `data_dir/snapshots`, saved and mapped ones each; 0: none."""
     understanding_cache_seconds: float = Field(default=3600.0, ge=0.0)
     """Seconds to cache rewritten questions and hypothetical answers in a process; 0: no cache."""
     leg_timeout_seconds: float = 10.0

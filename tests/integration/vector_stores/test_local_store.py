@@ -8,7 +8,7 @@ import pytest
 
 from analytiq.errors import NotFoundError, StoreLoadingError
 from analytiq.retrieval.backends.local.vectors.replica import VectorReplica
-from analytiq.retrieval.backends.local.vectors.store import LocalVectorStore, scores_in
+from analytiq.retrieval.backends.local.vectors.store import LocalVectorStore
 from analytiq.retrieval.filters.selection import (
     AllOf,
     AnyOf,
@@ -325,6 +325,6 @@ async def test_relevance_of_neighbours_is_that_of_a_search(store: LocalVectorSto
     hits = await search(store, mirrored)
     asked = [(hit.generation_id, hit.chunk_index) for hit in hits]
     view = (await store.fresh(mirrored.knowledge_base, await mirrored.epoch())).view
-    found = scores_in(view, QUERY, [*asked, ("unknown", 0)])
+    found = await store.scores_in(view, QUERY, [*asked, ("unknown", 0)])
     assert found == {(hit.generation_id, hit.chunk_index): pytest.approx(hit.relevance) for hit in hits}
     assert all(0 <= hit.relevance <= 1 for hit in hits)

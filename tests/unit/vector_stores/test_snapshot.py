@@ -104,7 +104,9 @@ def test_what_was_written_is_read_and_goes_on(filled: Filled) -> None:
         matrix.publish(["g4"])
     after = [matrix.view().nearest(QUERY, limit=2000, selection=None) for matrix in (found.matrix, filled.matrix)]
     assert after[0] == after[1]
-    assert found.matrix.compacted().view().nearest(QUERY, limit=50, selection=None) == after[0][:50]
+    compacted = found.matrix.compacted(found.matrix.view())
+    assert compacted is not None
+    assert compacted.view().nearest(QUERY, limit=50, selection=None) == after[0][:50]
 
 
 def test_second_snapshot_writes_only_what_is_new(filled: Filled) -> None:
@@ -273,3 +275,60 @@ def test_snapshot_without_rows_is_one_too(tmp_path: Path) -> None:
     found = snapshots.read(owner)
     assert found is not None
     assert found.view.nearest(QUERY, limit=5, selection=None) == []
+
+
+def mapped(filled: Filled) -> tuple[VectorMatrix, Snapshots]:
+    """The same rows in files, except for those at the end."""
+    snapshots = Snapshots(filled.directory.parent, max_bytes=2**30, mapped_from_bytes=0)
+    matrix = VectorMatrix(DIMENSIONS, files=snapshots.files)
+    for number in range(25):
+        matrix.add([generation(number)])
+        matrix.publish()
+    return matrix, snapshots
+
+
+def test_snapshot_of_mapped_rows_is_links_and_is_mapped_when_read(filled: Filled) -> None:
+    matrix, snapshots = mapped(filled)
+    assert snapshots.write(filled.owner, matrix.numbering, matrix.view(), filled.epoch)
+    links = [path.stat().st_nlink for path in filled.directory.glob("*-sketched.rows")]
+    assert links.count(2) == len(links) - 1 > 1
+    expected = matrix.view().nearest(QUERY, limit=200, selection=None)
+    del matrix
+    found = Snapshots(filled.directory.parent, max_bytes=2**30).read(filled.owner)
+    assert found is not None
+    assert found.view.sketcher is not None
+    assert all(part.segment.is_on_disk for part in found.view.parts)
+    assert found.view.nearest(QUERY, limit=200, selection=None) == expected
+    snapshots.release(filled.owner.id)
+    again = Snapshots(filled.directory.parent, max_bytes=2**30)
+    assert again.write(filled.owner, found.matrix.numbering, found.view, filled.epoch)
+    named = {str(path) for path in filled.directory.glob("*.rows")}
+    assert {str(part.segment.file.path) for part in found.view.parts if part.segment.file} == named
+
+
+def test_snapshot_in_memory_that_is_too_large_for_it_now_is_mapped(filled: Filled) -> None:
+    filled.write()
+    filled.snapshots.release(filled.owner.id)
+    snapshots = Snapshots(filled.directory.parent, max_bytes=2**30, mapped_from_bytes=0)
+    found = snapshots.read(filled.owner)
+    assert found is not None
+    found.matrix.move_to_disk()
+    view = found.matrix.view()
+    assert all(part.segment.is_on_disk for part in view.parts)
+    assert view.nearest(QUERY, limit=50, selection=None) == found.view.nearest(QUERY, limit=50, selection=None)
+    assert snapshots.write(filled.owner, found.matrix.numbering, view, filled.epoch)
+    read = snapshots.read(filled.owner)
+    assert read is not None
+    assert read.view.sketcher is not None
+    assert read.view.nearest(QUERY, limit=50, selection=None) == view.nearest(QUERY, limit=50, selection=None)
+
+
+@pytest.mark.parametrize("place", ["first", "middle", "last"])
+def test_damage_of_a_mapped_file_is_seen(filled: Filled, place: str) -> None:
+    matrix, snapshots = mapped(filled)
+    snapshots.write(filled.owner, matrix.numbering, matrix.view(), filled.epoch)
+    file = next(filled.directory.glob("*-sketched.rows"))
+    content = bytearray(file.read_bytes())
+    content[{"first": 0, "middle": len(content) // 2, "last": -1}[place]] ^= 1
+    file.write_bytes(content)
+    assert not filled.is_read()

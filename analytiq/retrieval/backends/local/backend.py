@@ -71,13 +71,15 @@ class LocalBackend:
 
 def _create(rows: Repositories, settings: Settings) -> LocalBackend:
     search, keywords, directory = settings.search, settings.lexical, Path(settings.data_dir)
-    size = search.snapshot_bytes
+    size, mapped_from = search.snapshot_bytes, search.mapped_from_bytes or search.local_store_bytes
     return LocalBackend(
         LocalVectorStore(
             rows.index_contents,
             memory_bytes=search.local_store_bytes,
             load_wait_seconds=search.load_wait_seconds,
-            snapshots=Snapshots(directory / "snapshots", max_bytes=size) if size else None,
+            snapshots=Snapshots(directory / "snapshots", max_bytes=size, mapped_from_bytes=mapped_from)
+            if size
+            else None,
         ),
         LocalLexicalIndex(
             rows.index_contents,

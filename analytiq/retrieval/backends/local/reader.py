@@ -14,7 +14,7 @@ from analytiq.retrieval.backends.local.keywords.store import LocalLexicalIndex
 from analytiq.retrieval.backends.local.keywords.view import View as KeywordView
 from analytiq.retrieval.backends.local.replica import REFRESH_ROUNDS, Version, refresh_both, too_fast
 from analytiq.retrieval.backends.local.replica_cache import ReplicaCache
-from analytiq.retrieval.backends.local.vectors.store import LocalVectorStore, scores_in
+from analytiq.retrieval.backends.local.vectors.store import LocalVectorStore
 from analytiq.retrieval.backends.local.vectors.view import View as VectorView
 from analytiq.retrieval.filters.selection import ChunkFilter
 
@@ -74,7 +74,7 @@ class LocalReader:
 
     async def scores(self, query: Query, chunks: Collection[ChunkKey]) -> dict[ChunkKey, float]:
         """See IndexReader."""
-        return scores_in(await self._vector_view(), query, chunks)
+        return await self._vectors.scores_in(await self._vector_view(), query, chunks)
 
     async def _vector_view(self) -> VectorView:
         """Return the vectors that have been searched, else the present ones."""

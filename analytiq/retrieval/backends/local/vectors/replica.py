@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import structlog
@@ -43,7 +44,7 @@ class Workshop:
     """Bounds the number of concurrent loads."""
     loading: Executor
     building: Executor
-    """For graphs alone, since one takes minutes."""
+    """For graphs and compaction, since they take minutes."""
     snapshots: Snapshots | None
     has_room_for: Callable[[int], bool]
     """Returns True if this many more bytes stay within the bound."""
@@ -90,13 +91,16 @@ class VectorReplica(IndexReplica[View]):
             snapshot = await self._load(snapshots.read, self.knowledge_base)
         if snapshot is not None:
             self._snapshot_epoch = snapshot.epoch
-            self._take(snapshot.matrix, snapshot.view, snapshot.epoch)
+            await self._load(snapshot.matrix.move_to_disk)
+            self._take(snapshot.matrix, snapshot.matrix.view(), snapshot.epoch)
             log.info("local_store.resumed", kb_id=self.knowledge_base.id, rows=snapshot.view.rows)
 
     async def build(self) -> None:
         """See IndexReplica: load everything."""
         async with self._workshop.loads:
-            matrix = VectorMatrix(self.knowledge_base.embedding_dimensions)
+            snapshots = self._workshop.snapshots
+            files = snapshots.files if snapshots else None
+            matrix = VectorMatrix(self.knowledge_base.embedding_dimensions, files=files)
             self._loading = matrix
             try:
                 async with self.contents.reading(*self.ids) as at:
@@ -124,7 +128,7 @@ class VectorReplica(IndexReplica[View]):
         await self._load(_note_incomplete, matrix, indexed)
 
     def _take(self, matrix: VectorMatrix, view: View, epoch: Epoch) -> None:
-        if matrix is not self._matrix:
+        if matrix is not self._matrix or view.sketcher is not None:
             self._drop_graph()
         self._matrix, self.latest = matrix, Version(epoch, view)
 
@@ -134,7 +138,7 @@ class VectorReplica(IndexReplica[View]):
         if self.is_closed or matrix is None or latest is None:
             return
         view = latest.view
-        if matrix.is_sparse:
+        if matrix.is_sparse and self._has_room_to_compact(view):
             self._start("compaction", self._compact)
         elif self._wants_graph(view):
             self._start("graph", self._extend_graph)
@@ -146,17 +150,30 @@ class VectorReplica(IndexReplica[View]):
         if running is None or running.done():
             self._upkeep[name] = in_background(work(), name, self.knowledge_base.id)
 
+    def _has_room_to_compact(self, view: View) -> bool:
+        """Return False if the rows would have to come back into memory."""
+        snapshots = self._workshop.snapshots
+        if view.sketcher is None or snapshots is None or snapshots.files is None:
+            return True
+        return snapshots.files.has_room_for(sum(part.segment.file_bytes(part.rows) for part in view.parts))
+
     async def _compact(self) -> None:
+        """Rewrite the live rows beside searches and refreshes, and then repeat what they changed meanwhile."""
+        matrix, latest = self._matrix, self.latest
+        if matrix is None or latest is None:
+            return
+        copy = partial(matrix.compacted, latest.view, is_wanted=lambda: not self.is_closed)
+        smaller = await self.run(self._workshop.building, copy)
         async with self.writing:
-            if self._matrix is None or self.latest is None:
+            if smaller is None or self._matrix is not matrix or self.latest is None:
                 return
-            smaller = await self._load(self._matrix.compacted)
-            self._take(smaller, smaller.view(), self.latest.epoch)
+            view = await self._load(smaller.catch_up, matrix, latest.view)
+            self._take(smaller, view, self.latest.epoch)
         self._upkeep.pop("compaction")
         self.settle()
 
     def _wants_graph(self, view: View) -> bool:
-        if view.live_rows * view.dimensions < GRAPH_CELLS:
+        if view.sketcher is not None or view.live_rows * view.dimensions < GRAPH_CELLS:
             return False
         missing = view.rows - (self._graph.rows if self._graph else 0)
         return missing > GRAPH_LAG_ROWS and self._workshop.has_room_for(missing * LINK_BYTES)

@@ -3,23 +3,24 @@
 `{data_dir}/snapshots/{kb_id}/`, readable by this user only:
 
 manifest.json   the knowledge base and epoch; the other files with their checksums; its own checksum
-    *.rows          the arrays of one segment, mapped into memory when read; never changed once written
+    *.rows          the arrays of one segment, mapped into memory when read; never changed once written. A segment that
+                    is mapped from disk already gets a second name (a hard link) instead of a second copy
     *.blocks        the generation and document of the live rows
     owner           locked by the one process that writes here
 
 The manifest is replaced last and in one step; files that it does not name are removed. So a reader finds the snapshot
 before or the one after. A damaged, half-written or missing file fails its checksum: then there is no snapshot. A
 segment on disk is not written again: a snapshot costs only the additions since the last one.
+
+`process-*` beside them are the files of running processes (`segment_file`).
 """
 
 import fcntl
 import hashlib
 import json
-import mmap
 import os
 import re
 import shutil
-import zlib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,13 +32,14 @@ from numpy.typing import NDArray
 
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.retrieval.backends.local.vectors.matrix import VectorMatrix
-from analytiq.retrieval.backends.local.vectors.quantization import Codes
-from analytiq.retrieval.backends.local.vectors.segments import Part, Segment
+from analytiq.retrieval.backends.local.vectors.segment_file import SegmentFile, SegmentFiles, write_file
+from analytiq.retrieval.backends.local.vectors.segments import Part, Segment, segment_in
+from analytiq.retrieval.backends.local.vectors.sketch import Sketcher
 from analytiq.retrieval.backends.local.vectors.view import Block, View
 
 log = structlog.get_logger(__name__)
 
-FORMAT = 1
+FORMAT = 2
 """Raised when the format of the files changes, including the conversion of vectors to codes."""
 _MANIFEST = "manifest.json"
 _OWNER = "owner"
@@ -56,12 +58,16 @@ class Snapshot:
 class Snapshots:
     """The directory of all snapshots. Its methods block: call them in a thread.
 
-    `max_bytes` bounds the files on disk: the least recently used knowledge bases leave first.
+    `max_bytes` bounds the files on disk: the least recently used knowledge bases leave first. It also bounds the files
+    of this process, from which larger knowledge bases than `mapped_from_bytes` are mapped; None: no knowledge base is.
     """
 
-    def __init__(self, root: Path, *, max_bytes: int) -> None:
+    def __init__(self, root: Path, *, max_bytes: int, mapped_from_bytes: int | None = None) -> None:
         self._root = root
         self._max_bytes = max_bytes
+        self.files: SegmentFiles | None = None
+        if mapped_from_bytes is not None:
+            self.files = SegmentFiles(root, max_bytes=max_bytes, from_bytes=mapped_from_bytes)
         self._written: dict[str, dict[str, int]] = {}
         self._owned: dict[str, int] = {}
 
@@ -75,6 +81,7 @@ class Snapshots:
             if manifest["of"] != _owner_of(knowledge_base):
                 raise ValueError("it is of another knowledge base, organization or model")
             snapshot = _load(directory, manifest, knowledge_base)
+            snapshot.matrix.files = self.files
             os.utime(directory / _MANIFEST)
         except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
             log.warning("local_store.snapshot_ignored", kb_id=knowledge_base.id, reason=str(error))
@@ -85,14 +92,15 @@ class Snapshots:
     def write(self, knowledge_base: KnowledgeBase, numbering: str, view: View, epoch: Epoch) -> bool:
         """Save a view; return False if another process writes this snapshot, or the view exceeds the bound."""
         directory = self._directory(knowledge_base.id)
-        size = sum(array[: part.rows].nbytes for part in view.parts for array in part.segment.stored)
+        size = sum(part.segment.file_bytes(part.rows) for part in view.parts)
         if size > self._max_bytes or not self._own(directory):
             return False
         before = self._written.get(knowledge_base.id, {})
         segments: list[dict[str, Any]] = []
         for part in view.parts:
-            name = f"{numbering}-{part.start}-{part.rows}.rows"
-            crc32 = before[name] if name in before else _write(directory / name, _bytes_of(part))
+            # Named by the arrays within, too: a knowledge base that grows gets sketches.
+            name = f"{numbering}-{part.start}-{part.rows}{'' if view.sketcher is None else '-sketched'}.rows"
+            crc32 = before[name] if name in before else _put_segment(directory / name, part)
             segments.append({"name": name, "rows": part.rows, "crc32": crc32})
         blocks_name = f"{numbering}-{epoch.epoch}.blocks"
         live = [block for block in view.blocks[: view.block_count] if view.alive[block.start]]
@@ -103,12 +111,13 @@ class Snapshots:
             "epoch": epoch.epoch,
             "commit_id": epoch.commit_id,
             "numbering": numbering,
+            "mean": None if view.sketcher is None else view.sketcher.mean.tolist(),
             "segments": segments,
             "blocks": {
                 "name": blocks_name,
                 "count": len(live),
                 "types": [column.dtype.str for column in columns],
-                "crc32": _write(directory / blocks_name, [column.tobytes() for column in columns]),
+                "crc32": write_file(directory / blocks_name, [column.tobytes() for column in columns]),
             },
         }
         _put_manifest(directory, manifest)
@@ -197,7 +206,7 @@ def _manifest_in(directory: Path) -> dict[str, Any] | None:
 
 def _put_manifest(directory: Path, manifest: dict[str, Any]) -> None:
     content = json.dumps({**manifest, "checksum": _checksum_of(manifest)}).encode()
-    _write(directory / _MANIFEST, [content])
+    write_file(directory / _MANIFEST, [content])
 
 
 def _checksum_of(manifest: dict[str, Any]) -> str:
@@ -206,41 +215,19 @@ def _checksum_of(manifest: dict[str, Any]) -> str:
 
 def _load(directory: Path, manifest: dict[str, Any], knowledge_base: KnowledgeBase) -> Snapshot:
     dimensions = knowledge_base.embedding_dimensions
-    segments = [_segment_in(directory, file, dimensions) for file in manifest["segments"]]
+    sketcher = None if manifest["mean"] is None else Sketcher(np.asarray(manifest["mean"], np.float32))
+    segments: list[Segment] = []
+    for named in manifest["segments"]:
+        file = _mapped(directory, named)
+        segments.append(segment_in(file, int(named["rows"]), dimensions, with_sketches=sketcher is not None))
     matrix = VectorMatrix(dimensions, numbering=manifest["numbering"])
-    view = matrix.adopt(segments, _blocks_in(directory, manifest["blocks"]))
+    view = matrix.adopt(segments, _blocks_in(directory, manifest["blocks"]), sketcher)
     epoch = Epoch(kb_id=knowledge_base.id, epoch=manifest["epoch"], commit_id=manifest["commit_id"])
     return Snapshot(matrix, view, epoch)
 
 
-def _segment_in(directory: Path, file: dict[str, Any], dimensions: int) -> Segment:
-    content = _mapped(directory / file["name"], file["crc32"])
-    rows = int(file["rows"])
-    position = 0
-
-    def column(kind: str, width: int = 1) -> NDArray[Any]:
-        nonlocal position
-        found = np.frombuffer(content, kind, rows * width, position)
-        position += found.nbytes
-        return found.reshape(rows, width) if width > 1 else found
-
-    steps, errors, vectors = column("<f8"), column("<f8"), column("<f4", dimensions)
-    chunk_indexes, first_pages, last_pages = column("<i4"), column("<i4"), column("<i4")
-    codes = column("i1", dimensions)
-    if position != len(content):
-        raise ValueError(f"{file['name']} has {len(content)} bytes instead of {position}")
-    return Segment(
-        vectors=vectors.reshape(rows, dimensions),
-        codes=Codes(codes.reshape(rows, dimensions), steps, errors),
-        chunk_indexes=chunk_indexes,
-        first_pages=first_pages,
-        last_pages=last_pages,
-        blocks=np.zeros(rows, np.int32),
-    )
-
-
 def _blocks_in(directory: Path, file: dict[str, Any]) -> list[Block]:
-    content = _mapped(directory / file["name"], file["crc32"]) if file["count"] else b""
+    content = _mapped(directory, file).content if file["count"] else b""
     columns: list[list[Any]] = []
     position = 0
     for kind in file["types"]:
@@ -262,34 +249,24 @@ def _columns_of(blocks: Collection[Block]) -> list[NDArray[Any]]:
     ]
 
 
-def _bytes_of(part: Part) -> Iterable[memoryview]:
-    for array in part.segment.stored:
-        yield array[: part.rows].data.cast("B")
+def _put_segment(path: Path, part: Part) -> int:
+    """Write a segment's rows, or link to the file that has them; return the CRC-32."""
+    file = part.segment.file
+    if file is not None and part.rows == part.segment.capacity:
+        try:
+            path.unlink(missing_ok=True)
+            os.link(file.path, path)
+        except OSError:
+            pass  # the file has been removed meanwhile, or the file system has no links
+        else:
+            return file.crc32
+    return write_file(path, (array.data.cast("B") for array in part.segment.stored(part.rows)))
 
 
-def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> int:
-    """Write a file, replacing an earlier one, readable by this user only; return its CRC-32.
-
-    Never write into an existing file: it may be mapped into the memory of this process or of another, and reading from
-    a mapped file that has become shorter ends the process.
-    """
-    crc32 = 0
-    temporary = path.with_name(f"{path.name}.part")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as target:
-        for piece in pieces:
-            target.write(piece)
-            crc32 = zlib.crc32(piece, crc32)
-    temporary.replace(path)
-    return crc32
-
-
-def _mapped(path: Path, crc32: int) -> mmap.mmap:
-    with path.open("rb") as source:
-        content = mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ)
-    if zlib.crc32(content) != crc32:
-        raise ValueError(f"{path.name} is damaged")
-    return content
+def _mapped(directory: Path, named: dict[str, Any]) -> SegmentFile:
+    file = SegmentFile(directory / named["name"], int(named["crc32"]))
+    file.verify()
+    return file
 
 
 def _size_of(directory: Path) -> tuple[int, float]:

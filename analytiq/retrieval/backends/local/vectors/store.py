@@ -34,7 +34,8 @@ class LocalVectorStore(ReplicaCache[VectorReplica, View]):
     """Works on any MongoDB replica set; exact, except for knowledge bases large enough for a graph.
 
     `memory_bytes` bounds the memory: the least recently searched knowledge bases leave first. One that is larger by
-    itself is held alone. Without `snapshots`, nothing is written to disk.
+    itself is held alone. Without `snapshots`, nothing is written to disk; with them, large knowledge bases are mapped
+    from disk as `snapshots` say.
     """
 
     evicted = (
@@ -104,6 +105,14 @@ class LocalVectorStore(ReplicaCache[VectorReplica, View]):
             return view.count(chunk_filter.selection)
         return await asyncio.get_running_loop().run_in_executor(self._searching, view.count, chunk_filter.selection)
 
+    async def scores_in(self, view: View, query: Query, chunks: Collection[ChunkKey]) -> dict[ChunkKey, float]:
+        """Return the relevance of these chunks, without those missing from the version."""
+        if view.sketcher is None:
+            cosines = view.cosines(query, chunks)
+        else:
+            cosines = await asyncio.get_running_loop().run_in_executor(self._searching, view.cosines, query, chunks)
+        return {chunk: _relevance(cosine) for chunk, cosine in cosines.items()}
+
     def new_replica(self, knowledge_base: KnowledgeBase) -> VectorReplica:
         """See ReplicaCache."""
         return VectorReplica(knowledge_base, self._workshop)
@@ -123,6 +132,8 @@ class LocalVectorStore(ReplicaCache[VectorReplica, View]):
             self._pruning.cancel()
         for pool in (self._searching, self._workshop.loading, self._workshop.building):
             await asyncio.to_thread(pool.shutdown, cancel_futures=True)
+        if self._snapshots is not None and self._snapshots.files is not None:
+            await asyncio.to_thread(self._snapshots.files.close)
 
     @property
     def byte_size(self) -> int:
@@ -130,7 +141,7 @@ class LocalVectorStore(ReplicaCache[VectorReplica, View]):
         return sum(replica.byte_size for replica in self._replicas.values())
 
     def make_room(self, kb_id: str) -> None:
-        """See ReplicaCache: free memory; at intervals, remove snapshots of deleted knowledge bases."""
+        """See ReplicaCache: free memory; at intervals, remove files of deleted knowledge bases and ended processes."""
         self._prune_now_and_then()
         for other in list(self._replicas):
             if self.byte_size <= self._memory_bytes:
@@ -161,6 +172,8 @@ class LocalVectorStore(ReplicaCache[VectorReplica, View]):
             self._pruning = asyncio.create_task(self._prune(self._snapshots))
 
     async def _prune(self, snapshots: Snapshots) -> None:
+        if snapshots.files is not None:
+            await asyncio.to_thread(snapshots.files.remove_ended)
         kb_ids = await asyncio.to_thread(snapshots.kb_ids)
         if kb_ids:
             gone = set(kb_ids) - await self._contents.existing(kb_ids)
@@ -169,6 +182,8 @@ class LocalVectorStore(ReplicaCache[VectorReplica, View]):
 
 def _is_brief(view: View, selection: Selection | None) -> bool:
     """Return True if the search costs less than handing it to a thread."""
+    if view.sketcher is not None:
+        return False  # it may wait for the disk
     if view.rows * view.dimensions <= INLINE_CELLS:
         return True
     is_narrow = isinstance(selection, DocumentSet) and len(selection.document_ids) <= INLINE_DOCUMENTS
@@ -177,11 +192,6 @@ def _is_brief(view: View, selection: Selection | None) -> bool:
 
 def _selection(chunk_filter: ChunkFilter | None) -> Selection | None:
     return None if chunk_filter is None else chunk_filter.selection
-
-
-def scores_in(view: View, query: Query, chunks: Collection[ChunkKey]) -> dict[ChunkKey, float]:
-    """Return the relevance of these chunks, without those missing from the version."""
-    return {chunk: _relevance(cosine) for chunk, cosine in view.cosines(query, chunks).items()}
 
 
 def _relevance(cosine: float) -> float:

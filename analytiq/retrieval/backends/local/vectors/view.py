@@ -9,6 +9,14 @@ from numpy.typing import NDArray
 from analytiq.retrieval.backends.local.vectors.graph import Graph
 from analytiq.retrieval.backends.local.vectors.quantization import Codes, Question, at_most, cosines, question_of
 from analytiq.retrieval.backends.local.vectors.segments import Part, places_of
+from analytiq.retrieval.backends.local.vectors.sketch import (
+    FARTHEST,
+    SketchedQuestion,
+    Sketcher,
+    distances,
+    estimates,
+    smallest,
+)
 from analytiq.retrieval.filters.compilers.local_vectors import selected
 from analytiq.retrieval.filters.selection import DocumentSet, Selection
 
@@ -40,6 +48,18 @@ and 0.997 of all, in 1.5 ms; the scan takes 4.6.
 """
 GRAPH_TAIL_ROWS = 50_000
 """Most rows outside of the graph that are scanned beside it."""
+SKETCHED_ROWS = 2000
+SKETCHED_ROWS_A_ROW = 80
+"""Rows whose cosine is estimated, at least and for each wanted row: the nearest by differing bits."""
+READ_ROWS = 256
+READ_ROWS_A_ROW = 12
+"""Rows whose codes are read from disk, at least and for each wanted row: the nearest by estimate.
+
+Measured at 1,000,000 rows of 384: recall@10 1.000 with both, and of the hundred rows that a hybrid search requests
+0.991.
+"""
+SKETCHED_DIMENSIONS = 384
+"""Sketches of fewer dimensions say less: in proportion, more rows are estimated and read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +99,8 @@ class View:
     blocks_of_document: Mapping[str, Sequence[Block]]
     blocks_of_generation: Mapping[str, Sequence[Block]]
     graph: Graph | None
+    sketcher: Sketcher | None = None
+    """Present if the vectors are mapped from disk."""
     resolved: list[tuple[Selection, NDArray[np.int64]]] = field(default_factory=list, compare=False)
     """The last selection with its rows, since a search uses it several times."""
 
@@ -100,7 +122,7 @@ class View:
     def nearest(self, query: NDArray[np.float32], *, limit: int, selection: Selection | None) -> list[ScoredRow]:
         """Return the rows with the largest cosine, best first; ties in order of document and chunk.
 
-        The result is exact unless the graph answers. `query` has shape (dimensions,), any length.
+        The result is exact unless the graph or sketches answer. `query` has shape (dimensions,), any length.
         """
         rows = self.selected_rows(selection)
         available = self.live_rows if rows is None else len(rows)
@@ -108,8 +130,11 @@ class View:
         if limit <= 0:
             return []
         question = question_of(query)
-        found = self._by_graph(question, rows, available, limit)
-        if found is None:
+        if self.sketcher is not None:
+            found = self._by_scan(question, self._candidates(self.sketcher, question, rows, limit), limit)
+        elif (by_graph := self._by_graph(question, rows, available, limit)) is not None:
+            found = by_graph
+        else:
             found = self._by_scan(question, rows, limit)
         return self._ordered(*found, limit)
 
@@ -123,7 +148,9 @@ class View:
 
     def score(self, question: Question, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Compute the exact cosines of rows, to TIE_DECIMALS; fastest for rows in order."""
-        vectors = places_of(self.parts, rows).gather(lambda segment: segment.vectors)
+        places = places_of(self.parts, rows)
+        places.read_ahead(codes=False)
+        vectors = places.gather(lambda segment: segment.vectors)
         return np.round(cosines(question, vectors), TIE_DECIMALS)
 
     def selected_rows(self, selection: Selection | None) -> NDArray[np.int64] | None:
@@ -175,6 +202,35 @@ class View:
     def last_pages(self) -> NDArray[np.int32]:
         """The last page of each row's chunk."""
         return np.concatenate([part.segment.last_pages[: part.rows] for part in self.parts])
+
+    def _candidates(
+        self, sketcher: Sketcher, question: Question, rows: NDArray[np.int64] | None, limit: int
+    ) -> NDArray[np.int64]:
+        """Return the rows that may be among the best, in order, by their sketches, without a read from disk."""
+        share = max(1.0, SKETCHED_DIMENSIONS / self.dimensions)
+        count = int(share * max(READ_ROWS, READ_ROWS_A_ROW * limit))
+        if rows is not None and len(rows) <= count:
+            return rows
+        asked = sketcher.question_of(question.direction)
+        estimated_rows = int(share * max(SKETCHED_ROWS, SKETCHED_ROWS_A_ROW * limit))
+        nearest = smallest(self._distances(asked, rows), estimated_rows)
+        near = nearest if rows is None else rows[nearest]
+        if len(near) <= count:
+            return near
+        sketches = places_of(self.parts, near).gather_sketches()
+        estimated = estimates(asked, sketches.words, sketches.scales)
+        return np.sort(near[np.argpartition(estimated, -count)[-count:]])
+
+    def _distances(self, asked: SketchedQuestion, rows: NDArray[np.int64] | None) -> NDArray[np.uint16]:
+        """Count the bits that differ from the question's: of rows, or of all in order, FARTHEST for dead rows."""
+        if rows is not None and len(rows) <= GATHER_SHARE * self.rows:
+            return distances(asked, places_of(self.parts, rows).gather_sketches().words)
+        found = np.concatenate([distances(asked, part.sketches.words) for part in self.parts])
+        if rows is not None:
+            return found[rows]
+        if self.live_rows < self.rows:
+            np.copyto(found, FARTHEST, where=~self.alive)
+        return found
 
     def _by_graph(
         self, question: Question, rows: NDArray[np.int64] | None, available: int, limit: int
@@ -243,8 +299,9 @@ class View:
         self, question: Question, rows: NDArray[np.int64] | None
     ) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
         """Return upper bounds of the cosines and the rows' numbers; None for all in order, -inf for dead rows."""
-        if rows is not None and len(rows) <= GATHER_SHARE * self.rows:
+        if rows is not None and (self.sketcher is not None or len(rows) <= GATHER_SHARE * self.rows):
             places = places_of(self.parts, rows)
+            places.read_ahead(codes=True)
             codes = Codes(
                 places.gather(lambda segment: segment.codes.codes),
                 places.gather(lambda segment: segment.codes.steps),
