@@ -28,6 +28,8 @@ DEADLINE_SECONDS = 30.0
 DEADLINE_CODE = "transaction_deadline"
 DUPLICATE_KEY = 11000
 MAX_TIME_EXPIRED = 50
+NO_SUCH_TRANSACTION = 251
+"""The server's code for a transaction that it has ended: it was too old, or a failover came between."""
 TOO_LARGE = 388
 """The server's code for a transaction that outgrows its cache: about 20 MB of writes at 0.25 GB of cache. It comes
 without the label of errors that are worth a repetition."""
@@ -41,6 +43,8 @@ class _Progress:
 
     attempts: int = 0
     duplicates: int = 0
+    lost: int = 0
+    """Attempts in a row that the server ended."""
     is_committing: bool = False
     last_error: PyMongoError | None = None
 
@@ -51,6 +55,7 @@ async def run_in_transaction(
     *,
     lock: asyncio.Lock | None = None,
     deadline_seconds: float = DEADLINE_SECONDS,
+    most_lost: int | None = None,
 ) -> T:
     """Run `operation` in a transaction and commit it; on a conflict, run it again from its start.
 
@@ -69,6 +74,8 @@ async def run_in_transaction(
         lock: held from the first attempt to the last; share one among conflicting transactions of
             this process.
         deadline_seconds: for all of it: waiting for the lock, attempts, pauses, commit.
+        most_lost: for an operation that can be split, the times in a row that the server may end its transaction,
+            which takes too long then, before it counts as too large.
 
     Raises:
         TransientError: the deadline passed or the database cannot be reached. With the code
@@ -81,16 +88,14 @@ async def run_in_transaction(
     scope = asyncio.timeout(deadline_seconds)
     try:
         async with scope, holding, connection.client.start_session() as session:
-            return await _run_until_committed(connection, session, operation, progress)
+            return await _run_until_committed(connection, session, operation, progress, most_lost)
     except TimeoutError as error:
         if not scope.expired():
             raise
         raise _past_deadline(progress, deadline_seconds) from (progress.last_error or error)
     except PyMongoError as error:
         if _is_too_large(error):
-            raise TransactionTooLargeError(
-                "The change has too many bytes for one transaction. Nothing was changed. Make it in smaller parts."
-            ) from error
+            raise _too_large() from error
         transient = translate(error)
         if transient is None:
             raise
@@ -102,6 +107,7 @@ async def _run_until_committed(
     session: AsyncClientSession,
     operation: Callable[[AsyncClientSession], Awaitable[T]],
     progress: _Progress,
+    most_lost: int | None,
 ) -> T:
     while True:
         if progress.attempts:
@@ -115,6 +121,9 @@ async def _run_until_committed(
         except PyMongoError as error:
             progress.is_committing = False
             progress.last_error = error
+            progress.lost = progress.lost + 1 if getattr(error, "code", None) == NO_SUCH_TRANSACTION else 0
+            if most_lost is not None and progress.lost >= most_lost:
+                raise _too_large() from error
             if not _is_worth_another_run(error, progress):
                 raise
         else:
@@ -193,6 +202,12 @@ def _is_duplicate_key(error: PyMongoError) -> bool:
 
 def _is_too_large(error: PyMongoError) -> bool:
     return getattr(error, "code", None) == TOO_LARGE or _has_write_error(error, TOO_LARGE)
+
+
+def _too_large() -> TransactionTooLargeError:
+    return TransactionTooLargeError(
+        "The change is too large for one transaction. Nothing was changed. Make it in smaller parts."
+    )
 
 
 def _has_write_error(error: PyMongoError, code: int) -> bool:

@@ -413,6 +413,30 @@ class DocumentRepository:
         )
         return result.matched_count == 1
 
+    async def hold_many_for_commit(
+        self,
+        session: Session,
+        organization_id: str,
+        text_hashes: Mapping[str, str],
+        *,
+        tag_ids: Collection[str],
+    ) -> set[str]:
+        """Return those documents that still have their text and one of these tags; concurrent changes conflict.
+
+        `text_hashes` are by document id. Read in the transaction, so that a changed document costs no abort.
+        """
+        query: Row = {
+            "_id": {"$in": object_ids(set(text_hashes))},
+            "organization_id": organization_id,
+            "tag_ids": {"$in": list(tag_ids)},
+        }
+        cursor = self._collection.find(query, {"text_hash": 1}, session=session)
+        held = {str(row["_id"]) async for row in cursor if row.get("text_hash") == text_hashes[str(row["_id"])]}
+        if held:
+            own: Row = {"_id": {"$in": object_ids(held)}, "organization_id": organization_id}
+            await self._collection.update_many(own, {"$inc": {"rev": 1}}, session=session)
+        return held
+
     async def hold_for_result(self, session: Session, organization_id: str, document_id: str) -> bool:
         """Check that the document exists, and make a concurrent delete conflict."""
         result = await self._collection.update_one(

@@ -1,10 +1,10 @@
 """Collections `document_index` and `generations`."""
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from pymongo import IndexModel, ReturnDocument
+from pymongo import IndexModel, ReturnDocument, UpdateOne
 from pymongo.write_concern import WriteConcern
 
 from analytiq import clock
@@ -87,6 +87,33 @@ class IndexEntryRepository:
             key, {"$set": row}, upsert=True, return_document=ReturnDocument.BEFORE, session=session
         )
         return decode(IndexEntry, before) if before else None
+
+    async def latest_of(
+        self, organization_id: str, kb_id: str, document_ids: Collection[str], *, session: Session | None = None
+    ) -> dict[str, IndexEntry]:
+        """Return the entries as `get` does, by document id: not at majority, and in a transaction as that has them."""
+        query: Row = {
+            "kb_id": kb_id,
+            "document_id": {"$in": list(document_ids)},
+            "organization_id": organization_id,
+        }
+        cursor = self._collection.find(query, session=session)
+        return {str(row["document_id"]): decode(IndexEntry, row) async for row in cursor}
+
+    async def put_many(self, session: Session, entries: Sequence[IndexEntry]) -> dict[str, IndexEntry]:
+        """Point pairs of one knowledge base at generations; return their previous entries, by document id."""
+        if not entries:
+            return {}
+        first = entries[0]
+        ids = [entry.document_id for entry in entries]
+        before = await self.latest_of(first.organization_id, first.kb_id, ids, session=session)
+        writes: list[UpdateOne] = []
+        for entry in entries:
+            row = entry.model_dump()
+            key = {"kb_id": row.pop("kb_id"), "document_id": row.pop("document_id")}
+            writes.append(UpdateOne(key, {"$set": row}, upsert=True))
+        await self._collection.bulk_write(writes, ordered=False, session=session)
+        return before
 
     async def remove(
         self, session: Session, organization_id: str, kb_id: str, document_id: str, generation_id: str
@@ -283,9 +310,75 @@ class GenerationRepository:
         )
         return result.matched_count == 1
 
+    async def insert_many(self, generations: Sequence[Generation]) -> None:
+        """Register generations as `insert` does, in one command."""
+        if generations:
+            await self._by_primary.insert_many([encode(generation) for generation in generations], ordered=False)
+
+    async def move_many(
+        self,
+        session: Session,
+        organization_id: str,
+        generation_ids: Collection[str],
+        *,
+        from_state: GenerationState,
+        to_state: GenerationState,
+    ) -> int:
+        """Change the state of those that are in `from_state`; return their number."""
+        if not generation_ids:
+            return 0
+        query: Row = {
+            "_id": {"$in": object_ids(set(generation_ids))},
+            "organization_id": organization_id,
+            "state": from_state.value,
+        }
+        changes: Row = {"state": to_state.value, "updated_at": clock.now()}
+        return (await self._collection.update_many(query, {"$set": changes}, session=session)).matched_count
+
+    async def in_state(
+        self, session: Session, organization_id: str, generation_ids: Collection[str], state: GenerationState
+    ) -> set[str]:
+        """Return those of the generations that are in this state, as the transaction has them."""
+        query: Row = {
+            "_id": {"$in": object_ids(set(generation_ids))},
+            "organization_id": organization_id,
+            "state": state.value,
+        }
+        return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1}, session=session)}
+
+    async def of_pairs(
+        self,
+        organization_id: str,
+        kb_id: str,
+        document_ids: Collection[str],
+        states: Collection[GenerationState],
+    ) -> list[Generation]:
+        """Return the generations in these states of the knowledge base's pairs with these documents."""
+        query: Row = {
+            "kb_id": kb_id,
+            "document_id": {"$in": list(document_ids)},
+            "organization_id": organization_id,
+            "state": {"$in": [state.value for state in states]},
+        }
+        return [decode(Generation, row) async for row in self._collection.find(query)]
+
+    async def begin_purge(self, organization_id: str, generation_ids: Collection[str]) -> set[str]:
+        """Mark those of the generations that no search reads as being deleted; return the others, which must stay."""
+        query: Row = {"_id": {"$in": object_ids(set(generation_ids))}, "organization_id": organization_id}
+        unread = [GenerationState.STAGING.value, GenerationState.SUPERSEDED.value, GenerationState.PURGING.value]
+        changes: Row = {"state": GenerationState.PURGING.value, "updated_at": clock.now()}
+        await self._collection.update_many({**query, "state": {"$in": unread}}, {"$set": changes})
+        kept = self._collection.find({**query, "state": {"$ne": GenerationState.PURGING.value}}, {"_id": 1})
+        return {str(row["_id"]) async for row in kept}
+
     async def delete(self, organization_id: str, generation_id: str) -> None:
         """Remove the row, once its vectors are gone."""
         await self._collection.delete_one({"_id": object_id(generation_id), "organization_id": organization_id})
+
+    async def delete_many(self, organization_id: str, generation_ids: Collection[str]) -> None:
+        """Remove the rows, once their vectors are gone."""
+        query: Row = {"_id": {"$in": object_ids(set(generation_ids))}, "organization_id": organization_id}
+        await self._collection.delete_many(query)
 
     async def of_pair(
         self, organization_id: str, kb_id: str, document_id: str, states: Collection[GenerationState]

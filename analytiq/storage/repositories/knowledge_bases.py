@@ -1,7 +1,7 @@
 """Collections `knowledge_bases` and `kb_epochs`, with its log `kb_changes`."""
 
 import re
-from collections.abc import AsyncGenerator, Collection, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from typing import Any
 
 from pymongo import IndexModel, ReturnDocument
@@ -17,7 +17,7 @@ from analytiq.models.knowledge_base import (
     distinct_names,
 )
 from analytiq.storage.client import MongoConnection
-from analytiq.storage.ids import object_id, object_ids
+from analytiq.storage.ids import new_id, object_id, object_ids
 from analytiq.storage.repositories.rows import Row, decode, encode
 from analytiq.storage.session import Session
 
@@ -400,6 +400,37 @@ class EpochRepository:
             },
             session=session,
         )
+        return int(row["epoch"])
+
+    async def advance_many(
+        self, session: Session, kb_id: str, changes: Sequence[tuple[str | None, str | None]]
+    ) -> int | None:
+        """Log several changes (added, removed), each with an epoch of its own, as so many calls of `advance` do.
+
+        Returns the last epoch; None if the knowledge base is gone.
+        """
+        commit_ids = [new_id() for _ in changes]
+        row: Row | None = await self._epochs.find_one_and_update(
+            {"_id": object_id(kb_id)},
+            {"$inc": {"epoch": len(changes)}, "$set": {"commit_id": commit_ids[-1]}},
+            return_document=ReturnDocument.AFTER,
+            session=session,
+        )
+        if row is None:
+            return None
+        first, now = int(row["epoch"]) - len(changes) + 1, clock.now()
+        logged = [
+            {
+                "kb_id": kb_id,
+                "epoch": first + number,
+                "commit_id": commit_ids[number],
+                "added": added,
+                "removed": removed,
+                "at": now,
+            }
+            for number, (added, removed) in enumerate(changes)
+        ]
+        await self._changes.insert_many(logged, session=session)
         return int(row["epoch"])
 
     async def watch_commits(self) -> AsyncGenerator[str]:

@@ -159,6 +159,15 @@ class TextRepository:
             raise _replaced()
         return await self._document_text(organization_id, head, int(head["character_count"]))
 
+    async def read_short(self, organization_id: str, text_ids: Collection[str]) -> dict[str, DocumentText]:
+        """Return those of the texts that are stored in one piece, by id; in one command."""
+        query: Row = {"_id": {"$in": object_ids(set(text_ids))}, "organization_id": organization_id}
+        heads: list[Row] = await self._heads.find({**query, "text": {"$type": "string"}}).to_list()
+        return {
+            str(head["_id"]): await self._document_text(organization_id, head, int(head["character_count"]))
+            for head in heads
+        }
+
     async def read_beginning(self, organization_id: str, text_id: str, length: int) -> DocumentText:
         """Return the first `length` characters, their pages and blocks, reading only the segments in the range.
 

@@ -87,32 +87,19 @@ class VectorRepository:
         Raises:
             ConflictError: the knowledge base has been deleted meanwhile.
         """
-        shared = {
-            "organization_id": owner.organization_id,
-            "document_id": owner.document_id,
-            "generation_id": owner.generation_id,
-            "metadata_snapshot": owner.metadata_snapshot,
-            "indexed_at": owner.indexed_at,
-            **({"projection": asdict(owner.projection)} if owner.projection else {}),
-        }
-        documents = [
-            {
-                **shared,
-                "chunk_index": row.chunk_index,
-                "chunk_hash": row.chunk_hash,
-                "chunk_text": row.chunk_text,
-                "embedding": to_bindata(row.embedding),
-                "token_count": row.token_count,
-                "start": row.start,
-                "end": row.end,
-                "first_page": row.first_page,
-                "last_page": row.last_page,
-                **_context_of(row),
-            }
-            for row in rows
-        ]
+        await self.stage_many([(owner, rows)])
+
+    async def stage_many(self, staged: Sequence[tuple[VectorOwner, Sequence[VectorRow]]]) -> None:
+        """Insert vectors of several generations of one knowledge base, as `stage` does.
+
+        Raises:
+            ConflictError: the knowledge base has been deleted meanwhile.
+        """
+        if not staged:
+            return
+        documents = (document for owner, rows in staged for document in _documents(owner, rows))
         for batch in _batches(documents):
-            await self._insert(owner, batch)
+            await self._insert(staged[0][0], batch)
 
     async def _insert(self, owner: VectorOwner, documents: list[RawBSONDocument]) -> None:
         identifier = Binary.from_uuid(uuid.UUID(owner.vectors_uuid), UuidRepresentation.STANDARD)
@@ -140,10 +127,24 @@ class VectorRepository:
         """Count the vectors of the generation, from the index alone."""
         return await self._database[collection_name(kb_id)].count_documents({"generation_id": generation_id})
 
+    async def counts(self, kb_id: str, generation_ids: Collection[str]) -> dict[str, int]:
+        """Count the vectors of generations, by id, in one command; one without vectors is missing."""
+        counting = await self._database[collection_name(kb_id)].aggregate(
+            [
+                {"$match": {"generation_id": {"$in": list(generation_ids)}}},
+                {"$group": {"_id": "$generation_id", "count": {"$sum": 1}}},
+            ]
+        )
+        return {str(row["_id"]): int(row["count"]) async for row in counting}
+
     async def delete_generation(self, organization_id: str, kb_id: str, generation_id: str) -> int:
         """Remove a generation's vectors; return their number."""
+        return await self.delete_generations(organization_id, kb_id, [generation_id])
+
+    async def delete_generations(self, organization_id: str, kb_id: str, generation_ids: Sequence[str]) -> int:
+        """Remove the vectors of generations; return their number."""
         result = await self._database[collection_name(kb_id)].delete_many(
-            {"generation_id": generation_id, "organization_id": organization_id}
+            {"generation_id": {"$in": list(generation_ids)}, "organization_id": organization_id}
         )
         return result.deleted_count
 
@@ -203,6 +204,33 @@ def passage_of(row: Row) -> Passage:
         heading_path=tuple(str(heading) for heading in row.get("heading_path", ())),
         page_name=str(row.get("page_name", "")),
     )
+
+
+def _documents(owner: VectorOwner, rows: Sequence[VectorRow]) -> list[Row]:
+    shared = {
+        "organization_id": owner.organization_id,
+        "document_id": owner.document_id,
+        "generation_id": owner.generation_id,
+        "metadata_snapshot": owner.metadata_snapshot,
+        "indexed_at": owner.indexed_at,
+        **({"projection": asdict(owner.projection)} if owner.projection else {}),
+    }
+    return [
+        {
+            **shared,
+            "chunk_index": row.chunk_index,
+            "chunk_hash": row.chunk_hash,
+            "chunk_text": row.chunk_text,
+            "embedding": to_bindata(row.embedding),
+            "token_count": row.token_count,
+            "start": row.start,
+            "end": row.end,
+            "first_page": row.first_page,
+            "last_page": row.last_page,
+            **_context_of(row),
+        }
+        for row in rows
+    ]
 
 
 def _context_of(row: VectorRow) -> Row:

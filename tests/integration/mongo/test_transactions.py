@@ -341,3 +341,21 @@ async def test_transaction_that_outgrows_the_cache_says_so_and_leaves_nothing(
     with pytest.raises(TransactionTooLargeError):
         await run_in_transaction(database, operation)
     assert await count(database) == 0
+
+
+async def test_transaction_that_the_server_ends_again_and_again_counts_as_too_large_where_it_can_be_split(
+    database: MongoConnection,
+) -> None:
+    runs = 0
+
+    async def operation(session: AsyncClientSession) -> None:
+        nonlocal runs
+        runs += 1
+        await database.database.rows.insert_one({}, session=session)
+        # As the server does with a transaction that has become too old.
+        await database.client.admin.command("killSessions", [session.session_id])
+        await database.database.rows.insert_one({}, session=session)
+
+    with pytest.raises(TransactionTooLargeError):
+        await run_in_transaction(database, operation, most_lost=2)
+    assert (runs, await count(database)) == (2, 0)
