@@ -33,3 +33,15 @@ class TakeOutcome:
     wait_ms: float
     now_ms: float
     is_troubled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TakenTimes:
+    """The outcome of taking a charge several times without a wait.
+
+    `granted`: how often it was taken; if never, `wait_ms` is the time until it can be. `now_ms` as in `TakeOutcome`.
+    """
+
+    granted: int
+    wait_ms: float
+    now_ms: float

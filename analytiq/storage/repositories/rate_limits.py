@@ -12,7 +12,7 @@ from pymongo import IndexModel, ReturnDocument
 from pymongo.errors import DuplicateKeyError
 from pymongo.write_concern import WriteConcern
 
-from analytiq.models.rate_limit import Bucket, Charge, TakeOutcome
+from analytiq.models.rate_limit import Bucket, Charge, TakenTimes, TakeOutcome
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.rows import Row
 
@@ -77,6 +77,12 @@ class RateLimitRepository:
             now_ms=float(outcome["now_ms"]),
             is_troubled=bool(outcome["is_troubled"]),
         )
+
+    async def take_up_to(self, organization_id: str, key: str, charge: Charge, count: int) -> TakenTimes:
+        """Take the charge as often as its bucket allows at once, at most `count` times; see `gcra.take_up_to`."""
+        row = await self._update(organization_id, key, _taking_up_to(charge, count))
+        outcome: Row = row["outcome"]
+        return TakenTimes(int(outcome["granted"]), float(outcome["wait_ms"]), float(outcome["now_ms"]))
 
     async def give_back(self, organization_id: str, key: str, charges: Sequence[Charge]) -> None:
         """Return the unused amounts."""
@@ -196,6 +202,19 @@ def _taking(charges: Sequence[Charge], patience_ms: float, probe_ms: float, *, i
         {"$set": {"outcome.is_granted": {"$lte": [wait, patience]}}},
         {"$set": {**taken, **probed}},
         {"$set": {"idle_at": _idle_at([charge.name for charge in charges])}},
+    ]
+
+
+def _taking_up_to(charge: Charge, count: int) -> list[Row]:
+    name, step_ms = charge.name, charge.cost * charge.bucket.interval_ms
+    now: Row = {"$max": [_full_at_ms(name), "$outcome.now_ms"]}
+    room_ms: Row = {"$subtract": [{"$add": ["$outcome.now_ms", charge.bucket.burst * charge.bucket.interval_ms]}, now]}
+    granted: Row = {"$max": [0, {"$min": [count, {"$floor": {"$divide": [room_ms, step_ms]}}]}]}
+    return [
+        {"$set": {"outcome": {"now_ms": _NOW}}},
+        {"$set": {"outcome.granted": granted, "outcome.wait_ms": {"$max": [0.0, {"$subtract": [step_ms, room_ms]}]}}},
+        {"$set": {_full_at(name): {"$add": [now, {"$multiply": ["$outcome.granted", step_ms]}]}}},
+        {"$set": {"idle_at": _idle_at([name])}},
     ]
 
 

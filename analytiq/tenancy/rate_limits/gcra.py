@@ -8,10 +8,11 @@ A limit of N per minute is a burst of B and a refill of N - B + 1 per minute: no
 more than N.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from analytiq.models.rate_limit import Bucket, Charge, TakeOutcome
+from analytiq.models.rate_limit import Bucket, Charge, TakenTimes, TakeOutcome
 
 MINUTE_MS = 60_000.0
 PROBE_MS = 300_000.0
@@ -65,6 +66,20 @@ def take(
     }
     blocked_until_ms = now_ms + PROBE_MS if is_held else state.blocked_until_ms
     return outcome, LimitState({**state.full_at_ms, **taken}, blocked_until_ms, state.held_until_ms)
+
+
+def take_up_to(state: LimitState, now_ms: float, charge: Charge, count: int) -> tuple[TakenTimes, LimitState]:
+    """Take a charge as often as its bucket allows without a wait, at most `count` times.
+
+    Unlike one take of the sum, this never goes beyond the burst.
+    """
+    full_at = max(state.full_at_ms.get(charge.name, 0.0), now_ms)
+    step_ms = charge.cost * charge.bucket.interval_ms
+    room_ms = now_ms + charge.bucket.burst * charge.bucket.interval_ms - full_at
+    granted = max(0, min(count, math.floor(room_ms / step_ms)))
+    taken = {**state.full_at_ms, charge.name: full_at + granted * step_ms}
+    outcome = TakenTimes(granted, max(0.0, step_ms - room_ms), now_ms)
+    return outcome, LimitState(taken, state.blocked_until_ms, state.held_until_ms)
 
 
 def block(state: LimitState, now_ms: float, buckets: Mapping[str, Bucket], *, wait_ms: float) -> LimitState:

@@ -130,24 +130,33 @@ class RateLimits:
         Raises:
             RateLimitedError: not yet; `retry_after` in seconds, code DOCUMENTS_CODE.
         """
-        charges = await self._document_charges(organization_id)
-        if not charges:
-            return
-        key = _document_key(organization_id, kb_id)
-        outcome = await self._rows.take(organization_id, key, charges, patience_ms=0.0)
-        if not outcome.is_granted:
-            seconds = outcome.wait_ms / 1000
-            most = lower(self._settings.documents_per_minute, (await self._own(organization_id)).documents_per_minute)
-            raise RateLimitedError(
-                f"The knowledge base has begun {most} documents in the last minute, its limit. This one waits"
-                f" for {math.ceil(seconds)} s.",
-                retry_after=seconds,
-                code=DOCUMENTS_CODE,
-            )
+        await self.take_documents(organization_id, kb_id, 1)
 
-    async def return_document(self, organization_id: str, kb_id: str) -> None:
-        """Return a document's turn: it has to wait for its provider."""
-        charges = await self._document_charges(organization_id)
+    async def take_documents(self, organization_id: str, kb_id: str, count: int) -> int:
+        """Begin to index as many of `count` documents of the knowledge base as the limit allows; return their number.
+
+        Raises:
+            RateLimitedError: none yet; `retry_after` in seconds, code DOCUMENTS_CODE.
+        """
+        charges = await self._document_charges(organization_id, 1)
+        if not charges:
+            return count
+        key = _document_key(organization_id, kb_id)
+        outcome = await self._rows.take_up_to(organization_id, key, charges[0], count)
+        if outcome.granted:
+            return outcome.granted
+        seconds = outcome.wait_ms / 1000
+        most = lower(self._settings.documents_per_minute, (await self._own(organization_id)).documents_per_minute)
+        raise RateLimitedError(
+            f"The knowledge base has begun {most} documents in the last minute, its limit. This one waits"
+            f" for {math.ceil(seconds)} s.",
+            retry_after=seconds,
+            code=DOCUMENTS_CODE,
+        )
+
+    async def return_document(self, organization_id: str, kb_id: str, *, count: int = 1) -> None:
+        """Return the turn of a document, or of `count`, that has to wait for its provider."""
+        charges = await self._document_charges(organization_id, count)
         if charges:
             await self._rows.give_back(organization_id, _document_key(organization_id, kb_id), charges)
 
@@ -158,10 +167,10 @@ class RateLimits:
     async def _own(self, organization_id: str) -> OwnRateLimits:
         return UNLIMITED if self._own_limits is None else await self._own_limits.of(organization_id)
 
-    async def _document_charges(self, organization_id: str) -> list[Charge]:
+    async def _document_charges(self, organization_id: str, count: int) -> list[Charge]:
         own = await self._own(organization_id)
         per_minute = lower(self._settings.documents_per_minute, own.documents_per_minute)
-        return [Charge(_DOCUMENTS, bucket_of(per_minute), 1)] if per_minute else []
+        return [Charge(_DOCUMENTS, bucket_of(per_minute), count)] if per_minute else []
 
 
 def is_free(model: str) -> bool:

@@ -66,6 +66,21 @@ async def test_server_decides_as_the_arithmetic_does(rows: RateLimitRepository) 
     assert verdicts == {True, False}
 
 
+async def test_server_takes_as_many_at_once_as_the_arithmetic_does(rows: RateLimitRepository) -> None:
+    organization_id, key = new_id(), "document:any"
+    chance = random.Random(5)
+    charge = Charge("documents", Bucket(interval_ms=7.5, burst=6), 1)
+    state = gcra.LimitState()
+    numbers: set[int] = set()
+    for _ in range(100):
+        count = chance.choice([1, 3, 30])
+        row = await rows.take_up_to(organization_id, key, charge, count)
+        expected, state = gcra.take_up_to(state, row.now_ms, charge, count)
+        assert (row.granted, row.wait_ms) == (expected.granted, pytest.approx(expected.wait_ms, abs=0.01))
+        numbers.add(row.granted)
+    assert len(numbers) > 2
+
+
 async def test_many_tasks_over_several_connections_never_exceed_the_rate(
     connections: Sequence[MongoConnection],
 ) -> None:

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytiq.models.rate_limit import Bucket, Charge
-from analytiq.tenancy.rate_limits.gcra import MINUTE_MS, PROBE_MS, LimitState, block, bucket_of, lift, take
+from analytiq.tenancy.rate_limits.gcra import MINUTE_MS, PROBE_MS, LimitState, block, bucket_of, lift, take, take_up_to
 
+GRAIN_MS = 0.01
 NOW = 1_800_000_000_000.0
 SLACK = 1e-6
 """Of a unit: moments of today in milliseconds have a grain of 0.0002 ms as floats."""
@@ -172,3 +173,21 @@ def test_those_who_come_first_go_first(per_minute: int, costs: list[int]) -> Non
         outcome, state = take(state, NOW + place, [charge(per_minute, cost)], patience_ms=9e9)
         moments.append(NOW + place + outcome.wait_ms)
     assert moments == sorted(moments)
+
+
+@given(per_minute=limits, takes=st.lists(st.tuples(st.floats(0, 90_000), st.integers(1, 64)), max_size=60))
+def test_several_at_once_are_as_many_as_one_by_one(per_minute: int, takes: list[tuple[float, int]]) -> None:
+    together = single = LimitState()
+    now, granted = NOW, list[Granted]()
+    for pause_ms, count in takes:
+        now += pause_ms
+        several, together = take_up_to(together, now, charge(per_minute), count)
+        for _ in range(several.granted):
+            outcome, single = take(single, now, [charge(per_minute)], patience_ms=GRAIN_MS)
+            assert outcome.is_granted
+            granted.append(Granted(now, {"requests": 1}))
+        if several.granted < count:
+            outcome, _ = take(single, now, [charge(per_minute)], patience_ms=0)
+            assert outcome.wait_ms > -GRAIN_MS
+            assert several.granted or abs(outcome.wait_ms - several.wait_ms) < GRAIN_MS
+    assert most_in_a_minute(granted, "requests") <= per_minute + SLACK
