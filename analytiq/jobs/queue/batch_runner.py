@@ -152,17 +152,20 @@ class BatchRunner:
             raise error
         failure = retry.failure_of(error)
         self._claims.defer(longest.job, outcome.delay_seconds)
+        # A provider may fail because of one text: were they to wait together, it would hold up the others for ever.
+        is_suspicious = isinstance(error, ProviderUnavailableError)
+        alone = [running for running in waiting if is_suspicious or batch.is_left_alone(running)]
+        together = [running for running in waiting if running not in alone]
+        held = set[str]()
         try:
             with batch.finishing(waiting):
-                held = await self._jobs.retry_many(
-                    [running.job for running in waiting],
-                    failure,
-                    delay_seconds=outcome.delay_seconds,
-                    is_counted=outcome.is_counted,
-                )
+                for part, are_alone in ((together, False), (alone, True)):
+                    held |= await self._jobs.retry_many(
+                        [running.job for running in part], failure, outcome.delay_seconds,
+                        is_counted=outcome.is_counted, are_alone=are_alone,
+                    )  # fmt: skip
         except DatabaseError:
             log.exception("queue.outcome_not_written", jobs=len(waiting))
-            held = set[str]()
         for running in waiting:
             running.is_settled, running.is_lost = running.job.id in held, running.job.id not in held
             if running.is_settled:

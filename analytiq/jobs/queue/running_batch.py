@@ -19,6 +19,7 @@ class RunningBatch:
         self.jobs: Sequence[RunningJob] = self.members
         """The jobs with a valid payload, in the order of the payloads."""
         self._done: set[RunningJob] = set()
+        self._alone: set[RunningJob] = set()
         self.is_finishing = False
 
     @contextlib.contextmanager
@@ -40,6 +41,14 @@ class RunningBatch:
     def note_done(self, running: RunningJob) -> None:
         """Record that the job's intended state holds: it is finished together with the others."""
         self._done.add(running)
+
+    def leave_alone(self, jobs: Sequence[RunningJob]) -> None:
+        """Record that these jobs are to run by themselves, also if the others are deferred."""
+        self._alone.update(jobs)
+
+    def is_left_alone(self, running: RunningJob) -> bool:
+        """Return True for a job that is to run by itself from now on."""
+        return running in self._alone
 
     def forget_done(self) -> None:
         """Leave all jobs that are not finished to the ordinary handler."""

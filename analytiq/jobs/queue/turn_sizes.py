@@ -7,6 +7,10 @@ from analytiq.models.job import JobKind
 
 TURN_SECONDS = 0.25
 """Seconds that the jobs of a turn may add to the time of its first: another's single document waits that long."""
+MOST_FIXED_SECONDS = 2.0
+"""Most seconds that they may add where a turn takes as long whatever its size: for a slow provider's call, or because
+the machine is so busy that each command waits. Without this, turns would be smallest where sharing saves most."""
+SMALLEST_HALVED = 2
 FIRST_JOBS = 8
 """Jobs of a partition's first turn, whose pace is unknown."""
 _MEMORY = 0.8
@@ -42,11 +46,18 @@ class _Pace:
             return None
         return max(0.0, (self.weight * self.products - self.jobs * self.seconds) / spread)
 
+    def seconds_for_more(self, seconds_a_job: float) -> float:
+        """Return the seconds that all jobs of a turn may take beside its fixed cost."""
+        fixed = (self.seconds - seconds_a_job * self.jobs) / self.weight
+        return max(TURN_SECONDS, min(fixed, MOST_FIXED_SECONDS))
+
     @property
     def untried_size(self) -> int:
         """Return another size than usual, whose turn tells what one more job costs."""
         usual = round(self.jobs / self.weight)
-        return usual * 2 if usual == 1 or self.seconds < self.weight * TURN_SECONDS / 2 else usual // 2
+        if usual <= SMALLEST_HALVED:
+            return 2 * SMALLEST_HALVED  # turns of one and two are too much alike, and would alternate for ever
+        return usual * 2 if self.seconds < self.weight * TURN_SECONDS / 2 else usual // 2
 
 
 class TurnSizes:
@@ -67,7 +78,7 @@ class TurnSizes:
         cost = pace.seconds_a_job
         if cost is None:
             return max(1, min(self._largest, pace.untried_size))
-        return max(1, min(self._largest, int(TURN_SECONDS / max(cost, 1e-6))))
+        return max(1, min(self._largest, int(pace.seconds_for_more(cost) / max(cost, 1e-6))))
 
     def note(self, lane: str, jobs: int, seconds: float) -> None:
         """Note a turn that has ended."""

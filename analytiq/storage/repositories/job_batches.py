@@ -153,10 +153,20 @@ class JobBatches(JobLeases):
             raise LeaseLostError(f"The leases of {lost} of {len(jobs)} jobs were lost. Another worker continues them.")
 
     async def retry_many(
-        self, jobs: Sequence[Job], failure: Failure, *, delay_seconds: float, is_counted: bool = True
+        self,
+        jobs: Sequence[Job],
+        failure: Failure,
+        delay_seconds: float,
+        *,
+        is_counted: bool = True,
+        are_alone: bool = False,
     ) -> set[str]:
-        """Make the jobs available again later; return the ids of those whose lease was held."""
-        return await self._set_held(jobs, retried(failure, delay_seconds=delay_seconds, is_counted=is_counted))
+        """Make the jobs available again later; return the ids of those whose lease was held.
+
+        `are_alone`: each is to run by itself from now on.
+        """
+        changes = retried(failure, delay_seconds=delay_seconds, is_counted=is_counted)
+        return await self._set_held(jobs, changes | ({"is_alone": True} if are_alone else {}))
 
     async def give_back_many(self, jobs: Sequence[Job], *, are_alone: bool = False) -> set[str]:
         """Return unfinished jobs, attempts uncounted; return the ids of those whose lease was held.

@@ -127,7 +127,7 @@ async def test_jobs_are_deferred_and_returned_where_the_lease_is_held(jobs: JobR
     await enqueue(jobs, 3)
     found = await claim(jobs)
     await jobs._collection.update_one({"_id": "sync:kb:002"}, {"$set": {"lease_token": "another"}})
-    deferred = await jobs.retry_many(found, FAILURE, delay_seconds=60.0, is_counted=False)
+    deferred = await jobs.retry_many(found, FAILURE, 60.0, is_counted=False)
     assert deferred == {"sync:kb:000", "sync:kb:001"}
     job = await row(jobs, "001")
     assert (job.state, job.attempt, job.error) == (JobState.AVAILABLE, 0, FAILURE)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from analytiq.errors import RateLimitedError
+from analytiq.errors import ProviderUnavailableError, RateLimitedError
 from analytiq.jobs.queue.runner import JobWork, QueueRunner, RunningJob
 from analytiq.jobs.queue.running_batch import RunningBatch
 from analytiq.jobs.queue.stops import cancelled
@@ -237,3 +237,30 @@ async def test_job_that_kills_its_workers_is_given_up_and_none_of_its_companions
 async def is_rescued(jobs: JobRepository) -> bool:
     await jobs.rescue(max_deaths=3)
     return ("extract", "running") not in await jobs.counts()
+
+
+async def deferred(jobs: JobRepository) -> list[tuple[str, int, bool]]:
+    """(state, attempts, alone) of the jobs, by name."""
+    rows = jobs._collection.find().sort("_id", 1)
+    return [(row["state"], row["attempt"], bool(row.get("is_alone"))) async for row in rows]
+
+
+async def test_jobs_that_a_batch_leaves_alone_run_alone_also_if_the_others_wait(jobs: JobRepository) -> None:
+    await enqueue(jobs, 4)
+
+    async def handle(batch: RunningBatch) -> None:
+        batch.leave_alone(batch.members[:1])
+        raise RateLimitedError("Too many requests.", retry_after=60)
+
+    await Worker(jobs, handle).runner.run_until_idle()
+    assert await deferred(jobs) == [("available", 0, True)] + [("available", 0, False)] * 3
+
+
+async def test_jobs_whose_provider_fails_are_tried_again_one_by_one(jobs: JobRepository) -> None:
+    await enqueue(jobs, 3)
+
+    async def handle(batch: RunningBatch) -> None:
+        raise ProviderUnavailableError("It fails.", retry_after=60)
+
+    await Worker(jobs, handle).runner.run_until_idle()
+    assert await deferred(jobs) == [("available", 0, True)] * 3
