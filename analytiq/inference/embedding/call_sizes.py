@@ -31,6 +31,7 @@ class Splitting:
     """The calls for one batch: smaller after each refusal; sizes are learned once the whole batch is embedded."""
 
     place: Place
+    all_texts: int
     most_texts: int
     refused_texts: int | None = None
     taken_texts: int = 0
@@ -40,6 +41,11 @@ class Splitting:
         """Make the next calls half as large."""
         self.refused_texts = texts
         self.most_texts = max(1, texts // 2)
+
+    def forget_refusals(self) -> None:
+        """Make the next calls as large as the first: one text, found by itself, was the reason of the refusals."""
+        self.refused_texts = None
+        self.most_texts = self.all_texts
 
     def note_taken(self, texts: int, tokens: int) -> None:
         """Remember the largest accepted call."""
@@ -55,8 +61,8 @@ class CallSizes:
     _known: dict[Place, _Known] = field(default_factory=dict[Place, _Known])
 
     def splitting(self, place: Place, texts: int) -> Splitting:
-        """Begin a batch of `count` texts."""
-        return Splitting(place, texts)
+        """Begin a batch of so many texts."""
+        return Splitting(place, texts, texts)
 
     def fitting(self, splitting: Splitting, tokens: Sequence[int]) -> int:
         """Return the number of the next texts, with these token counts, that one call may hold; at least one."""

@@ -14,7 +14,15 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from analytiq.errors import CallRefusedError, DimensionMismatchError, ProviderRefusedError
+from analytiq.errors import (
+    AnalytiqError,
+    CallRefusedError,
+    DimensionMismatchError,
+    ProviderRefusedError,
+    ProviderUnavailableError,
+    QuotaExceededError,
+    RateLimitedError,
+)
 from analytiq.inference.embedding.base import InputType, Vectors
 from analytiq.inference.embedding.call_sizes import CallSizes
 from analytiq.inference.embedding.calling import Calling, tokens_of
@@ -36,6 +44,10 @@ RENEWALS = 3
 """Renewals of a claim during its lease."""
 TEXT_REFUSED_CODE = "text_refused"
 """Error code of a document with a text that its provider refuses even alone: the failure is final."""
+MOST_KEPT_BYTES = 8 * 1024 * 1024
+"""Most bytes of vectors that one transaction stores: about 20 MB fail where the database's cache has 0.25 GB."""
+MOST_REFUSED_TEXTS = 3
+"""Texts refused alone that one call for several documents tolerates: each costs some ten calls to find."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +64,27 @@ class Wanted:
 
 @dataclass(slots=True)
 class Filled:
-    """Embeddings by key; `embedded`: the number requested from the provider by this call."""
+    """Embeddings by key, as far as the work has come."""
 
     embeddings: dict[str, Vectors] = field(default_factory=dict[str, Vectors])
-    embedded: int = 0
+    made: set[str] = field(default_factory=set[str])
+    """Keys whose embeddings this call requested from the provider."""
+    refused: set[str] = field(default_factory=set[str])
+    """Keys of texts that the provider refuses even alone."""
+    parts: Sequence[Sequence[str]] | None = None
+    """The missing keys of each document, if a refused text must not keep the other documents from their embeddings."""
+    error: AnalytiqError | None = None
+    """The error that kept the provider from embedding the rest of several documents."""
 
-    def add(self, other: "Filled") -> None:
-        """Merge the result of another part of the work."""
-        self.embeddings |= other.embeddings
-        self.embedded += other.embedded
+    @property
+    def is_given_up(self) -> bool:
+        """Return True if too many texts were refused to go on."""
+        return len(self.refused) >= MOST_REFUSED_TEXTS
+
+    @property
+    def has_whole_part(self) -> bool:
+        """Return True if a document has all of its embeddings, so that it need not wait for the others."""
+        return any(all(key in self.embeddings for key in part) for part in self.parts or ())
 
 
 class Filling:
@@ -79,7 +103,7 @@ class Filling:
         filled = Filled()
         size = wanted.chosen.embedder.batch_size
         for start in range(0, len(keys), size):
-            filled.add(await self._embed_and_keep(wanted, keys[start : start + size]))
+            await self._embed_and_keep(wanted, keys[start : start + size], filled)
         return filled
 
     async def embed_claimed(self, wanted: Wanted, keys: Sequence[str]) -> Filled:
@@ -89,24 +113,45 @@ class Filling:
             RateLimitedError: others take too long; its code is `sharing.ELSEWHERE_CODE`.
         """
         filled = Filled()
+        await self._fill(wanted, keys, filled)
+        return filled
+
+    async def embed_parts(self, wanted: Wanted, parts: Sequence[Sequence[str]]) -> Filled:
+        """Embed the missing texts of several documents together, in as few calls as they fit into.
+
+        A refused text costs its document alone. Returns before a wait for other workers once a document is whole, and
+        with the error where the provider or the quota keeps the rest from being embedded.
+        """
+        filled = Filled(parts=parts)
+        keys = list(dict.fromkeys(key for part in parts for key in part))
+        try:
+            await self._fill(wanted, keys, filled)
+        except (RateLimitedError, QuotaExceededError, ProviderUnavailableError, ProviderRefusedError) as error:
+            filled.error = error
+        return filled
+
+    async def _fill(self, wanted: Wanted, keys: Sequence[str], filled: Filled) -> None:
         shared = SharedTexts(self._cache, self._claims, keys, lease_seconds=self._lease_seconds)
-        size = wanted.chosen.embedder.batch_size
-        while shared.left:
+        most_kept = max(1, MOST_KEPT_BYTES // (4 * wanted.knowledge_base.embedding_dimensions))
+        size = min(wanted.chosen.embedder.batch_size, most_kept)
+        while shared.left and not filled.is_given_up:
             token = new_id()
             batch: list[str] = []
             try:
                 await shared.claim_into(batch, token, size=size)
                 if batch:
                     await checkpoint("embedding.claimed")
-                    filled.add(await self._embed_held(wanted, batch, token))
+                    await self._embed_held(wanted, batch, token, filled)
             finally:
                 await asyncio.shield(self._release(batch, token))
+                filled.embeddings |= shared.found
             if batch:
                 shared.settle(batch)
-            elif shared.left:
+            elif shared.left and not filled.has_whole_part:
                 await shared.wait()
-        filled.embeddings |= shared.found
-        return filled
+                filled.embeddings |= shared.found
+            elif shared.left:
+                return
 
     async def _release(self, batch: Sequence[str], token: str) -> None:
         try:
@@ -115,12 +160,12 @@ class Filling:
         except DatabaseError:
             log.warning("embedding.claims_not_released", claims=len(batch), exc_info=True)  # their lease ends
 
-    async def _embed_held(self, wanted: Wanted, batch: Sequence[str], token: str) -> Filled:
+    async def _embed_held(self, wanted: Wanted, batch: Sequence[str], token: str, filled: Filled) -> None:
         async with self._kept_alive(batch, token):
             # The previous holder of the claim may have stored the embedding between our look-up and our claim.
-            filled = Filled((await self._cache.find(batch)).embeddings)
-            filled.add(await self._embed_and_keep(wanted, [key for key in batch if key not in filled.embeddings]))
-        return filled
+            cached = (await self._cache.find(batch)).embeddings
+            filled.embeddings |= cached
+            await self._embed_and_keep(wanted, [key for key in batch if key not in cached], filled)
 
     @contextlib.asynccontextmanager
     async def _kept_alive(self, batch: Sequence[str], token: str) -> AsyncGenerator[None]:
@@ -138,13 +183,12 @@ class Filling:
         finally:
             beating.cancel()
 
-    async def _embed_and_keep(self, wanted: Wanted, keys: Sequence[str]) -> Filled:
+    async def _embed_and_keep(self, wanted: Wanted, keys: Sequence[str], filled: Filled) -> None:
         """Embed as many texts as the quota allows, then fail for the rest.
 
         A refused call of several texts is repeated in halves. Each answer is stored before the next call, so that
         nothing is paid twice.
         """
-        filled = Filled()
         start = 0
         tokens = [tokens_of([wanted.texts[key]]) for key in keys]
         splitting = self._sizes.splitting((wanted.chosen.endpoint, wanted.purpose.embedding_model), len(keys))
@@ -155,18 +199,25 @@ class Filling:
                 try:
                     vectors = await self._call(wanted, part)
                 except CallRefusedError as refusal:
-                    if len(part) == 1:
+                    if len(part) > 1:
+                        splitting.note_refused(len(part))
+                        continue
+                    if filled.parts is None:
                         raise _refused_alone(wanted, refusal) from None
-                    splitting.note_refused(len(part))
+                    filled.refused.add(part[0])
+                    if filled.is_given_up:
+                        return
+                    splitting.forget_refusals()
+                    start += 1
                     continue
                 await checkpoint("embedding.answered")
                 require_dimensions(vectors, wanted.knowledge_base)
                 await self._metering.keep_and_charge(reservation, _rows(wanted, part, vectors))
-            filled.add(Filled(dict(zip(part, vectors, strict=True)), embedded=len(part)))
+            filled.embeddings |= dict(zip(part, vectors, strict=True))
+            filled.made.update(part)
             splitting.note_taken(len(part), sum(tokens[start : start + len(part)]))
             start += len(part)
         self._sizes.learn(splitting)
-        return filled
 
     async def _call(self, wanted: Wanted, keys: Sequence[str]) -> Vectors:
         texts = [wanted.texts[key] for key in keys]
