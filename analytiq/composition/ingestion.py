@@ -17,10 +17,13 @@ from analytiq.ingestion.documents.service import Documents
 from analytiq.ingestion.documents.storage import Storage
 from analytiq.ingestion.extraction.extract import Extraction, Readers
 from analytiq.ingestion.extraction.picture_reader import PictureReader
+from analytiq.ingestion.indexing.batch_commit import BatchCommit
+from analytiq.ingestion.indexing.batch_staging import BatchStaging
 from analytiq.ingestion.indexing.commit import Commit
 from analytiq.ingestion.indexing.staging import Staging
 from analytiq.ingestion.indexing.sweep import Sweep
 from analytiq.ingestion.indexing.sync import Sync
+from analytiq.ingestion.indexing.sync_batches import SyncBatches
 from analytiq.ingestion.knowledge_bases.forecast import Forecasts
 from analytiq.ingestion.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.ingestion.knowledge_bases.service import KnowledgeBases
@@ -177,10 +180,21 @@ class Ingestion:
     @cached_property
     def sync(self) -> Sync:
         """The stage that brings a pair (KB, document) up to date."""
-        rows, inference, settings = self._rows, self._services.inference, self._settings.indexing
+        rows, inference = self._rows, self._services.inference
         staging = Staging(rows, inference.embedding, inference.embedding_models, self._services.retrieval.backends)
-        commit = Commit(rows, settings)
-        return Sync(rows, staging, commit, self._services.tenancy.rate_limits)
+        return Sync(rows, staging, self._commit, self._services.tenancy.rate_limits)
+
+    @cached_property
+    def sync_batches(self) -> SyncBatches:
+        """The same for many documents of one KB at once."""
+        rows, services = self._rows, self._services
+        staging = BatchStaging(rows, services.inference.embedding, services.retrieval.backends)
+        commit = BatchCommit(rows, self._commit, self._settings.indexing)
+        return SyncBatches(rows, staging, commit, services.tenancy.rate_limits)
+
+    @cached_property
+    def _commit(self) -> Commit:
+        return Commit(self._rows, self._settings.indexing)
 
     @cached_property
     def sweep(self) -> Sweep:

@@ -38,6 +38,7 @@ class JobServices:
                 ingestion.extraction,
                 ingestion.life_cycle,
                 ingestion.sync,
+                ingestion.sync_batches,
                 ingestion.sweep,
                 ingestion.cleaning,
                 ingestion.source_running,

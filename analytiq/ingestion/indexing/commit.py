@@ -73,13 +73,13 @@ class Commit:
 
         async def commit(session: Session) -> None:
             await self._hold(session, knowledge_base, document, generation)
-            before = await self._entries.put(session, _entry(knowledge_base, document, generation, skipped))
-            leaving = _leaving(before, current)
+            before = await self._entries.put(session, entry_of(knowledge_base, document, generation, skipped))
+            leaving = leaving_of(before, current)
             await self._advance(session, knowledge_base.id, generation.id, leaving)
             await self._finish(session, running, leaving, delay=True)
 
         with running.finishing():
-            await run_in_transaction(self._connection, commit, lock=self._lock(knowledge_base.id))
+            await run_in_transaction(self._connection, commit, lock=self.lock(knowledge_base.id))
             running.note_finished()
 
     async def take_out(self, running: RunningJob, entry: IndexEntry, current: Sequence[Generation] = ()) -> None:
@@ -99,12 +99,12 @@ class Commit:
             )
             if not removed:
                 raise TruthChangedError("the index entry changed meanwhile")
-            leaving = _leaving(entry, current)
+            leaving = leaving_of(entry, current)
             await self._advance(session, entry.kb_id, None, leaving)
             await self._finish(session, running, leaving, delay=False)
 
         with running.finishing():
-            await run_in_transaction(self._connection, commit, lock=self._lock(entry.kb_id))
+            await run_in_transaction(self._connection, commit, lock=self.lock(entry.kb_id))
             running.note_finished()
 
     async def retire(self, running: RunningJob, generations: Sequence[Generation]) -> None:
@@ -122,7 +122,7 @@ class Commit:
             await self._finish(session, running, generations, delay=False)
 
         with running.finishing():
-            await run_in_transaction(self._connection, commit, lock=self._lock(kb_id))
+            await run_in_transaction(self._connection, commit, lock=self.lock(kb_id))
             running.note_finished()
 
     async def _hold(
@@ -161,7 +161,7 @@ class Commit:
         self, session: Session, kb_id: str, added: str | None, leaving: Sequence[IndexEntry | Generation]
     ) -> None:
         """Raise the epoch: once, or for each removed generation, since a change names one."""
-        removed = [_generation_id(item) for item in leaving] or [None]
+        removed = [generation_id_of(item) for item in leaving] or [None]
         for number, generation_id in enumerate(removed):
             epoch = await self._epochs.advance(
                 session, kb_id, commit_id=new_id(), added=None if number else added, removed=generation_id
@@ -181,7 +181,7 @@ class Commit:
         for item in leaving:
             await self._generations.move(
                 item.organization_id,
-                _generation_id(item),
+                generation_id_of(item),
                 from_states=[GenerationState.CURRENT],
                 to_state=GenerationState.SUPERSEDED,
                 session=session,
@@ -191,7 +191,8 @@ class Commit:
         sweeps = [sweep_request(item, delay_seconds=seconds) for item in leaving]
         await self._jobs.enqueue(sweeps, session=session)
 
-    def _lock(self, kb_id: str) -> asyncio.Lock:
+    def lock(self, kb_id: str) -> asyncio.Lock:
+        """Return the lock that all commits of this process to the knowledge base take."""
         lock = self._locks.get(kb_id)
         if lock is None:
             lock = asyncio.Lock()
@@ -205,26 +206,28 @@ def sweep_request(entry: IndexEntry | Generation, *, delay_seconds: float) -> Jo
     Sweeping at once after a supersession tore 10 of 444 concurrent reads.
     """
     return JobRequest(
-        payload=SweepPayload(kb_id=entry.kb_id, generation_id=_generation_id(entry)),
+        payload=SweepPayload(kb_id=entry.kb_id, generation_id=generation_id_of(entry)),
         organization_id=entry.organization_id,
         priority=Priority.CLEANING,
         delay_seconds=delay_seconds,
     )
 
 
-def _generation_id(item: IndexEntry | Generation) -> str:
+def generation_id_of(item: IndexEntry | Generation) -> str:
+    """Return the id of the generation, or of the one that the entry names."""
     return item.id if isinstance(item, Generation) else item.generation_id
 
 
-def _leaving(before: IndexEntry | None, current: Sequence[Generation]) -> list[IndexEntry | Generation]:
+def leaving_of(before: IndexEntry | None, current: Sequence[Generation]) -> list[IndexEntry | Generation]:
     """Return the pair's served and current generations, each once."""
     named: list[IndexEntry | Generation] = [] if before is None else [before]
     return [*named, *(item for item in current if before is None or item.id != before.generation_id)]
 
 
-def _entry(
+def entry_of(
     knowledge_base: KnowledgeBase, document: Document, generation: Generation, skipped: Collection[FlawKind]
 ) -> IndexEntry:
+    """Return the entry that points the pair at the generation."""
     projection = projection_in(knowledge_base, document)
     return IndexEntry(
         organization_id=document.organization_id,

@@ -80,8 +80,8 @@ class Staging:
         values = pair.knowledge_base.searched_values(pair.document.metadata)
         outline = outline_without(text, skipped)
         contexts = await asyncio.to_thread(ChunkContexts, outline, pair.document.document_name, values)
-        pieces = _Pieces(PageLocator(text.pages), contexts, has_context=pair.knowledge_base.context)
-        owner = _owner(pair, generation)
+        pieces = Pieces(PageLocator(text.pages), contexts, has_context=pair.knowledge_base.context)
+        owner = owner_of(pair, generation)
         backend = self._backends.of(pair.knowledge_base)
         size = STAGE_BATCH_SIZE
         for start in range(0, len(chunks), size):
@@ -90,7 +90,7 @@ class Staging:
                 pair.organization, pair.knowledge_base, [piece.embedded for piece in window]
             )
             await checkpoint("indexing.window_embedded")
-            rows = [_row(piece, vectors[index]) for index, piece in enumerate(window)]
+            rows = [row_of(piece, vectors[index]) for index, piece in enumerate(window)]
             await self._vectors.stage(owner, rows)
             await backend.write(pair.knowledge_base, owner, rows)
             await checkpoint("indexing.window_staged")
@@ -105,24 +105,30 @@ class Staging:
         return self._models.local.embed_texts(texts)
 
     async def _announce(self, running: RunningJob, pair: Pair, counts: ChunkCounts) -> Generation:
-        now = clock.now()
-        generation = Generation(
-            id=new_id(),
-            organization_id=pair.document.organization_id,
-            kb_id=pair.knowledge_base.id,
-            document_id=pair.document.id,
-            state=GenerationState.STAGING,
-            chunk_count=counts.total,
-            chunk_counts=counts.stored(),
-            lease_token=running.job.lease_token or "",
-            created_at=now,
-            updated_at=now,
-        )
+        generation = new_generation(running, pair, counts)
         await self._generations.insert(generation)
         return generation
 
 
-def _owner(pair: Pair, generation: Generation) -> VectorOwner:
+def new_generation(running: RunningJob, pair: Pair, counts: ChunkCounts) -> Generation:
+    """Return a generation in staging; not stored."""
+    now = clock.now()
+    return Generation(
+        id=new_id(),
+        organization_id=pair.document.organization_id,
+        kb_id=pair.knowledge_base.id,
+        document_id=pair.document.id,
+        state=GenerationState.STAGING,
+        chunk_count=counts.total,
+        chunk_counts=counts.stored(),
+        lease_token=running.job.lease_token or "",
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def owner_of(pair: Pair, generation: Generation) -> VectorOwner:
+    """Return what all vectors of the generation share."""
     document = pair.document
     return VectorOwner(
         organization_id=document.organization_id,
@@ -141,7 +147,7 @@ def _owner(pair: Pair, generation: Generation) -> VectorOwner:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class Piece:
     """A chunk with its context and its first and last page."""
 
     chunk: Chunk
@@ -150,28 +156,30 @@ class _Piece:
 
     @property
     def embedded(self) -> str:
+        """Return the text that is embedded."""
         return in_context(self.context.embedded, self.chunk.text)
 
 
 @dataclass(frozen=True, slots=True)
-class _Pieces:
+class Pieces:
     """Finds what is known of a text's chunks; without `has_context`, headings are shown and not embedded."""
 
     locator: PageLocator
     contexts: ChunkContexts
     has_context: bool
 
-    def of(self, chunks: Sequence[Chunk]) -> list[_Piece]:
+    def of(self, chunks: Sequence[Chunk]) -> list[Piece]:
         """Return the chunks with their contexts; pure CPU work."""
         return [self._of(chunk) for chunk in chunks]
 
-    def _of(self, chunk: Chunk) -> _Piece:
+    def _of(self, chunk: Chunk) -> Piece:
         context = self.contexts.of(chunk.start, chunk.end, chunk.token_count)
         kept = context if self.has_context else replace(context, text="", embedded="")
-        return _Piece(chunk, kept, self.locator.between(chunk.start, chunk.end))
+        return Piece(chunk, kept, self.locator.between(chunk.start, chunk.end))
 
 
-def _row(piece: _Piece, embedding: NDArray[np.float32]) -> VectorRow:
+def row_of(piece: Piece, embedding: NDArray[np.float32]) -> VectorRow:
+    """Return the stored row of a chunk."""
     chunk, context = piece.chunk, piece.context
     return VectorRow(
         chunk_index=chunk.chunk_index,

@@ -1,9 +1,12 @@
 """The deletion of vectors of generations without readers: the last step of a swap."""
 
+from collections.abc import Sequence
+
 import structlog
 
-from analytiq.jobs.queue.handling import job
+from analytiq.jobs.queue.handling import job, job_batch
 from analytiq.jobs.queue.runner import RunningJob
+from analytiq.jobs.queue.running_batch import RunningBatch
 from analytiq.models.index_entry import GenerationState
 from analytiq.models.job_payloads import SweepPayload
 from analytiq.retrieval.backends.registry import Backends
@@ -43,3 +46,28 @@ class Sweep:
         await checkpoint("sweep.vectors_deleted")
         await self._rows.generations.delete(job.organization_id, generation_id)
         log.info("indexing.swept", kb_id=kb_id, generation_id=generation_id, vectors=swept)
+
+    @job_batch(SweepPayload)
+    async def handle_batch(self, batch: RunningBatch, payloads: Sequence[SweepPayload]) -> None:
+        """Sweep generations of one knowledge base as `handle` does, in few commands."""
+        if not payloads or any(payload.kb_id != payloads[0].kb_id for payload in payloads):
+            return
+        organization_id, kb_id = batch.jobs[0].job.organization_id, payloads[0].kb_id
+        ids = [payload.generation_id for payload in payloads]
+        refused = await self._rows.generations.begin_purge(organization_id, ids)
+        if refused:
+            log.warning("indexing.sweep_refused", generation_ids=sorted(refused))
+        purged = [generation_id for generation_id in ids if generation_id not in refused]
+        await checkpoint("sweep.purging")
+        await self._rows.holds.require_free(organization_id)
+        swept = await self._rows.vectors.delete_generations(organization_id, kb_id, purged)
+        knowledge_base = await self._rows.knowledge_bases.get(organization_id, kb_id)
+        if knowledge_base is not None:
+            backend = self._backends.of(knowledge_base)
+            for generation_id in purged:
+                await backend.remove(knowledge_base, generation_id)
+        await checkpoint("sweep.vectors_deleted")
+        await self._rows.generations.delete_many(organization_id, purged)
+        for running in batch.jobs:
+            batch.note_done(running)
+        log.info("indexing.swept_together", kb_id=kb_id, generations=len(purged), vectors=swept)

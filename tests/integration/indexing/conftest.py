@@ -1,11 +1,12 @@
 """Parts of the indexing stage, and a way to act between two of them."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
 import pytest
 
 from analytiq.composition import Services
+from analytiq.ingestion.indexing.batch_staging import BatchStaging, Cut, StagedPortion
 from analytiq.ingestion.indexing.staging import Staging
 from analytiq.ingestion.indexing.sync import Sync
 from analytiq.models.index_entry import Generation
@@ -16,7 +17,7 @@ Action = Callable[[], Awaitable[object]]
 
 
 class ActsAfterStaging:
-    """The real staging; what happens meanwhile elsewhere happens right after its first run."""
+    """The real stagings; what happens meanwhile elsewhere happens right after the first run of either."""
 
     def __init__(self, staging: Staging, action: Action) -> None:
         self._staging = staging
@@ -26,10 +27,29 @@ class ActsAfterStaging:
     async def stage(self, *arguments: Any) -> Generation:
         generation = await self._staging.stage(*arguments)
         self.staged.append(generation)
+        await self.act()
+        return generation
+
+    async def act(self) -> None:
         if self._action is not None:
             action, self._action = self._action, None
             await action()
-        return generation
+
+
+class BatchesActAfterStaging:
+    """The real staging of batches, as `ActsAfterStaging` sees it."""
+
+    def __init__(self, staging: BatchStaging, acts: ActsAfterStaging) -> None:
+        self._staging = staging
+        self._acts = acts
+        self.texts_of = staging.texts_of
+        self.cut = staging.cut
+
+    async def stage(self, cuts: Sequence[Cut]) -> StagedPortion:
+        portion = await self._staging.stage(cuts)
+        self._acts.staged += [item.generation for item in portion.staged]
+        await self._acts.act()
+        return portion
 
 
 def sync_of(services: Services) -> Sync:
@@ -41,9 +61,10 @@ def act_after_staging(tenant: Tenant) -> Callable[[Action], ActsAfterStaging]:
     """Let something happen between the first staging and its commit."""
 
     def interpose(action: Action) -> ActsAfterStaging:
-        sync = sync_of(tenant.services)
+        sync, batches = sync_of(tenant.services), tenant.services.ingestion.sync_batches
         interposed = ActsAfterStaging(sync._staging, action)
         sync._staging = cast("Staging", interposed)
+        batches._staging = cast("BatchStaging", BatchesActAfterStaging(batches._staging, interposed))
         return interposed
 
     return interpose
