@@ -20,8 +20,10 @@ from typing import Any
 
 from pymongo import MongoClient
 
+from analytiq.errors import AnalytiqError
 from analytiq.inference.embedding.base import InputType
 from analytiq.inference.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
+from analytiq.ingestion.upload.request import UploadRequest
 from analytiq.models.upload import DuplicatePolicy
 from analytiq.standalone.machine import read_machine
 from benchmarks import report
@@ -33,6 +35,7 @@ from benchmarks.processor_time import ProcessorClock, ProcessorSeconds, Spent
 
 DIMENSIONS = 384
 UPLOADS_AT_ONCE = 4
+FILES_A_CALL = 32
 PHASES = ("first", "unchanged", "1 % changed")
 
 
@@ -47,15 +50,30 @@ class Phase:
 
 
 async def upload(target: Platform, files: Sequence[TextFile], policy: DuplicatePolicy) -> None:
-    """Upload files, a few concurrently, as a client with several connections does."""
-    remaining = iter(files)
+    """Upload files in batches, a few concurrently, as `analytiq ingest` and a client with several connections do."""
+    uploads = target.services.ingestion.uploads
+    remaining = iter([files[start : start + FILES_A_CALL] for start in range(0, len(files), FILES_A_CALL)])
 
     async def lane() -> None:
-        for file in remaining:
-            staged = await target.services.ingestion.uploads.stage(
-                target.organization.id, document_name=file.name, content_type="text/plain", source=_blocks(file.content)
-            )
-            await target.services.ingestion.uploads.commit(staged, tag_ids=[target.tag.id], metadata={}, policy=policy)
+        for batch in remaining:
+            requests = [
+                UploadRequest(
+                    staged=await uploads.stage(
+                        target.organization.id,
+                        document_name=file.name,
+                        content_type="text/plain",
+                        source=_blocks(file.content),
+                    ),
+                    tag_ids=[target.tag.id],
+                    metadata={},
+                    policy=policy,
+                    is_bulk=True,
+                )
+                for file in batch
+            ]
+            for result in await uploads.commit_all(requests):
+                if isinstance(result, AnalytiqError):
+                    raise result
 
     await asyncio.gather(*(lane() for _ in range(UPLOADS_AT_ONCE)))
 
