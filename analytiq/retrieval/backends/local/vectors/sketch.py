@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numkong
 import numpy as np
 from numpy.typing import NDArray
 
@@ -58,6 +59,7 @@ class Sketcher:
     def __init__(self, mean: NDArray[np.float32]) -> None:
         self.mean = mean
         self._rotation = _rotation_of(len(mean))
+        self._axes = np.ascontiguousarray(self._rotation.T)
 
     @property
     def word_count(self) -> int:
@@ -76,8 +78,9 @@ class Sketcher:
 
     def question_of(self, direction: NDArray[np.float32]) -> SketchedQuestion:
         """Prepare a question of length 1, shape (dimensions,)."""
-        centred = (direction - self.mean) @ self._rotation
-        return SketchedQuestion(_bits_of(centred[np.newaxis], self.word_count)[0], direction @ self._rotation)
+        # By numkong: a product by BLAS wakes its threads, which then spin longer than the product takes.
+        centred, rotated = _products(np.stack([direction - self.mean, direction]), self._axes)
+        return SketchedQuestion(_bits_of(centred[np.newaxis], self.word_count)[0], rotated)
 
 
 def words_of(dimensions: int) -> int:
@@ -138,8 +141,13 @@ def estimates(
     rows = np.ascontiguousarray(words.T)
     bits = np.unpackbits(rows.view(np.uint8), axis=1, count=len(question.rotated), bitorder="little")
     # The sign is 2 × bit - 1, so the sum over the signs is twice that over the set bits, less the sum of all numbers.
-    sums = 2 * (bits.astype(np.float32) @ question.rotated) - question.rotated.sum()
-    return sums * scales
+    over_set_bits = _products(question.rotated[np.newaxis], bits.astype(np.float32))[0]
+    return (2 * over_set_bits - question.rotated.sum()) * scales
+
+
+def _products(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Multiply each row of `left` with each of `right`; shape (rows of left, rows of right)."""
+    return np.asarray(numkong.cdist(left, right, metric="dot"), dtype=np.float32)
 
 
 def _bits_of(rotated: NDArray[np.floating], words: int) -> NDArray[np.uint64]:

@@ -48,15 +48,15 @@ and 0.997 of all, in 1.5 ms; the scan takes 4.6.
 """
 GRAPH_TAIL_ROWS = 50_000
 """Most rows outside of the graph that are scanned beside it."""
-SKETCHED_ROWS = 2000
+SKETCHED_ROWS = 4000
 SKETCHED_ROWS_A_ROW = 80
 """Rows whose cosine is estimated, at least and for each wanted row: the nearest by differing bits."""
-READ_ROWS = 256
+READ_ROWS = 384
 READ_ROWS_A_ROW = 12
 """Rows whose codes are read from disk, at least and for each wanted row: the nearest by estimate.
 
-Measured at 1,000,000 rows of 384: recall@10 1.000 with both, and of the hundred rows that a hybrid search requests
-0.991.
+Measured at 5,000,000 rows of 384: recall@10 0.997 (0.983 with 2,000 and 256), and of the hundred rows that a hybrid
+search requests 0.971; see docs/reference/benchmarks.md, "Vectors mapped from disk".
 """
 SKETCHED_DIMENSIONS = 384
 """Sketches of fewer dimensions say less: in proportion, more rows are estimated and read."""
@@ -102,7 +102,7 @@ class View:
     sketcher: Sketcher | None = None
     """Present if the vectors are mapped from disk."""
     resolved: list[tuple[Selection, NDArray[np.int64]]] = field(default_factory=list, compare=False)
-    """The last selection with its rows, since a search uses it several times."""
+    """The last selection with its rows: a search uses it several times, and the next one often has the same filter."""
 
     @property
     def rows(self) -> int:
@@ -160,7 +160,7 @@ class View:
         if not self.rows:
             return np.zeros(0, np.int64)
         for resolved, rows in tuple(self.resolved):
-            if resolved is selection:
+            if resolved is selection or resolved == selection:
                 return rows
         if isinstance(selection, DocumentSet):
             rows = self._rows_of(selection.document_ids)
