@@ -13,6 +13,7 @@ from analytiq.ingestion.membership import kb_changed
 from analytiq.models.job import JobKind
 from analytiq.models.job_payloads import KbMembershipPayload
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
+from analytiq.settings import QueueSettings
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
 from analytiq.storage.migrations import MIGRATIONS, migrate
@@ -54,8 +55,10 @@ async def test_knowledge_base_without_documents_is_active_at_once(tenant: Tenant
 
 
 async def test_status_is_indexing_until_every_first_job_has_ended_the_failed_ones_too(
-    tenant: Tenant, embedding_server: EmbeddingServer
+    compose_services: Compose, embedding_server: EmbeddingServer
 ) -> None:
+    # Each document is a call of its own.
+    tenant = await new_tenant(await compose_services(queue=QueueSettings(poll_seconds=0.05, batch_size=1)))
     for number in range(3):
         await tenant.document(f"{number}.txt", prose("whales", 5, first=10 * number))
     kb = await tenant.knowledge_base()
