@@ -367,8 +367,10 @@ async def test_drop_that_died_half_way_is_finished_by_the_next_attempt(
 
 
 async def test_status_is_active_once_every_document_was_tried_though_one_waits_for_its_provider(
-    tenant: Tenant, embedding_server: EmbeddingServer
+    compose_services: Compose, embedding_server: EmbeddingServer
 ) -> None:
+    # Each document is a call of its own.
+    tenant = await new_tenant(await compose_services(queue=QueueSettings(poll_seconds=0.05, batch_size=1)))
     for number in range(3):
         await tenant.document(f"{number}.txt", prose("whales", 5, first=10 * number))
     kb = await tenant.knowledge_base()
