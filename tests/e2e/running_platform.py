@@ -80,7 +80,13 @@ def run_command(*arguments: str, environment: Mapping[str, str] | None = None) -
         pytest.fail(f"`analytiq {' '.join(arguments)}` did not end within {COMMAND_SECONDS} s:\n{printed[-4000:]}")
 
 
-def start_platform(data_dir: Path, *options: str, until: str = READY, prints_logs: bool = True) -> Running:
+def start_platform(
+    data_dir: Path,
+    *options: str,
+    until: str = READY,
+    prints_logs: bool = True,
+    environment: Mapping[str, str] | None = None,
+) -> Running:
     """Run `analytiq up` on a data directory of the test's own; stop it with `stop_platform`.
 
     Args:
@@ -88,6 +94,7 @@ def start_platform(data_dir: Path, *options: str, until: str = READY, prints_log
         options: of `up`.
         until: printed words to wait for; before READY there is no address and no token.
         prints_logs: whether the processes' logs are printed, instead of going to files as they do for people.
+        environment: further settings.
     """
     data_dir.mkdir(parents=True, exist_ok=True)
     log = data_dir.with_name(f"{data_dir.name}.log")
@@ -109,7 +116,7 @@ def start_platform(data_dir: Path, *options: str, until: str = READY, prints_log
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            env=child_environment(OWN_SERVERS),
+            env=child_environment({**OWN_SERVERS, **(environment or {})}),
         )
     deadline = time.monotonic() + START_SECONDS
     while until not in log_of(data_dir):

@@ -1,0 +1,88 @@
+"""A folder as a source, by the command line and over HTTP."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.driving import accepted, eventually, problem_of, wait_until_indexed
+from tests.e2e.running_platform import Running, run_command, start_platform, stop_platform
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shared")
+    (folder / "ships").mkdir()
+    (folder / "ships" / "pequod.txt").write_text("The Pequod hunts a white whale.")
+    (folder / "ships" / "rachel.txt").write_text("The Rachel looks for a lost boat.")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def running(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    settings = {"ANALYTIQ_SOURCES__FOLDERS": json.dumps([str(shared)])}
+    started = start_platform(tmp_path_factory.mktemp("sources") / "data", environment=settings)
+    yield started
+    assert stop_platform(started) == 0, started.log[-4000:]
+
+
+def source(running: Running, command: str, *arguments: str) -> str:
+    done = run_command("source", command, *arguments, "--data-dir", str(running.data_dir))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_documents_follow_a_folder_until_its_source_is_removed(running: Running, shared: Path) -> None:
+    folder = shared / "ships"
+    added = source(running, "add", "folder", "Ships", "--set", f"path={folder}", "--tag", "ships")
+    assert "pequod.txt" in added
+    with running.client() as client:
+        (tag,) = accepted(client.get("/tags"))["tags"]
+        kb = accepted(client.post("/knowledge-bases", json={"name": "k", "tag_ids": [tag["tag_id"]]}), 201)["kb_id"]
+        source(running, "run", "Ships")
+        names = {item["document_name"]: item["document_id"] for item in accepted(client.get("/documents"))["documents"]}
+        assert set(names) == {"pequod.txt", "rachel.txt"}
+
+        (folder / "pequod.txt").write_text("The Pequod has sunk.")
+        (folder / "rachel.txt").unlink()
+        (folder / "samuel.txt").write_text("The Samuel Enderby comes from London.")
+        planned = source(running, "run", "Ships", "--dry-run")
+        assert all(name in planned for name in ("pequod.txt", "rachel.txt", "samuel.txt"))
+        assert accepted(client.get("/documents"))["total_count"] == 2, "a dry run changes nothing"
+        source(running, "run", "Ships")
+        documents = accepted(client.get("/documents"))["documents"]
+        for document in documents:
+            wait_until_indexed(client, document["document_id"])
+        after = {item["document_name"]: item["document_id"] for item in documents}
+        assert set(after) == {"pequod.txt", "samuel.txt"}
+        assert after["pequod.txt"] == names["pequod.txt"], "an edited item stays one document"
+
+        (listed,) = accepted(client.get("/sources"))["sources"]
+        path = f"/sources/{listed['source_id']}"
+        runs = accepted(client.get(f"{path}/runs"))["runs"]
+        assert [(run["state"], run["is_dry_run"]) for run in runs] == [
+            ("succeeded", False), ("succeeded", True), ("succeeded", False),
+        ]  # fmt: skip
+        counts = {name: runs[0]["counts"][name] for name in ("added", "changed", "unchanged", "removed", "failed")}
+        assert counts == {"added": 1, "changed": 1, "unchanged": 0, "removed": 1, "failed": 0}
+        assert "samuel.txt" in source(running, "log", "Ships")
+        found = accepted(client.post(f"/knowledge-bases/{kb}/search", json={"query": "Samuel Enderby London"}))
+        assert found["results"][0]["document_id"] == after["samuel.txt"]
+
+        source(running, "remove", "Ships", "--documents", "--yes")
+        problem_of(client.get(path), 404)
+
+
+def test_folder_that_the_operator_has_not_allowed_is_refused_by_the_name_of_the_setting(running: Running) -> None:
+    with running.client() as client:
+        body = {"name": "Passwords", "kind": "folder", "settings": {"path": "/etc"}}
+        source_id = accepted(client.post("/sources", json=body), 201)["source_id"]
+        refused = client.post(f"/sources/{source_id}/test")
+        assert "ANALYTIQ_SOURCES__FOLDERS" in refused.text
+        run = accepted(client.post(f"/sources/{source_id}/runs", json={}), 202)
+        path = f"/sources/{source_id}/runs/{run['source_run_id']}"
+        ended = eventually(lambda: found if (found := accepted(client.get(path)))["ended_at"] else None)
+        assert ended["state"] == "failed"
+        assert "ANALYTIQ_SOURCES__FOLDERS" in ended["error"]["detail"]
+        assert accepted(client.get("/documents", params={"name_search": "passwd"}))["total_count"] == 0
