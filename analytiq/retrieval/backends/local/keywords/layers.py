@@ -15,7 +15,8 @@ from analytiq.retrieval.backends.local.keywords.view import Base, View
 from analytiq.storage.repositories.index_contents import ChunkText
 
 MOST_FRESH_ROWS = 2000
-"""Fresh rows and removals from which on a merge is due: 15 MB of postings, 2 ms of a search."""
+"""Fresh rows and removals from which on a merge is due. With chunks of 180 words: 17 MiB of postings, 1.9 ms of
+processor time of a search beside the 1.1 ms in an index of 20,000 chunks."""
 FEWEST_FRESH_ROWS = 64
 FRESH_SHARE = 1 / 8
 """Share of the index's rows from which on a merge is due, within these bounds: average lengths of fields are those
