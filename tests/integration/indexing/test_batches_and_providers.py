@@ -31,6 +31,7 @@ class Bulk:
         self.kb_id = kb_id
         self.server = server
         self.ids: list[str] = []
+        self._failures_before = self._all_failures()
         self._database: Any = tenant.services.repositories.connection.database
 
     @classmethod
@@ -68,8 +69,20 @@ class Bulk:
             (row["state"], (row["error"] or {}).get("code"), row["attempt"], bool(row.get("is_alone"))) for row in rows
         )
 
-    def failures(self, code: str) -> float:
-        return float(metrics.indexing_errors.labels(kb_id=metrics.label_of(self.kb_id), error_type=code)._value.get())
+    def failures(self, code: str) -> int:
+        """The documents that failed with this code; the metric of the process also has those of other tests."""
+        return self._all_failures()[code] - self._failures_before[code]
+
+    def _all_failures(self) -> Counter[str]:
+        label = metrics.label_of(self.kb_id)
+        (family,) = metrics.indexing_errors.collect()
+        return Counter(
+            {
+                sample.labels["error_type"]: int(sample.value)
+                for sample in family.samples
+                if sample.name.endswith("_total") and sample.labels["kb_id"] == label
+            }
+        )
 
     async def nothing_is_left_behind(self, books: Books, *, spus: int) -> None:
         assert await books.spus() == spus
