@@ -44,14 +44,22 @@ def with_real_ids(example: Any, ids: Mapping[str, str], name: str = "tag_id") ->
 
 
 def wait_for_result(client: httpx.Client, ids: Mapping[str, str]) -> None:
-    """Until the run that an earlier example asked for has made its result."""
+    """Until a run has made its result, and those of earlier examples have ended, which would replace it."""
     prompt = accepted(client.get(f"/prompts/{ids['prompt_id']}"))
     started = accepted(
         client.post(f"/prompts/{ids['prompt_id']}/runs", json={"document_ids": [ids["document_id"]]}), 202
     )
     run = started["runs"][0]["run_id"]
-    eventually(lambda: accepted(client.get(f"/runs/{run}"))["status"] not in ("queued", "running"))
+    waiting = {"status": ["queued", "running"]}
+    eventually(lambda: accepted(client.get("/runs", params=waiting))["total_count"] == 0)
     assert accepted(client.get(f"/runs/{run}"))["version"] == prompt["version"]
+
+
+def make_source(client: httpx.Client) -> str:
+    """A source whose directory the operator has not allowed: its runs fail."""
+    body = {"name": unique("source"), "kind": "folder", "settings": {"path": "/srv/contracts"}}
+    source_id: str = accepted(client.post("/sources", json=body), 201)["source_id"]
+    return source_id
 
 
 def is_of_people(path: str) -> bool:
@@ -74,6 +82,7 @@ def test_every_example_is_accepted(running: Running, schema: Body) -> None:
         wanted = {"name": unique("prompt"), "text": "When is it due?", "model": "openai/fake-chat"}
         made = accepted(client.post("/prompts", json=wanted), 201)
         ids["prompt_id"] = made["prompt_id"]
+        ids["source_id"] = make_source(client)
         for path, operations in schema["paths"].items():
             if is_of_people(path):
                 continue
@@ -121,6 +130,9 @@ def test_every_answer_has_the_fields_of_its_schema(running: Running, schema: Bod
     with database_of(running.data_dir) as database:
         ids |= make_answer(client, database, kb)
     ids["prompt_id"] = accepted(client.post("/prompts", json={"name": unique("prompt"), "text": "?"}), 201)["prompt_id"]
+    ids["source_id"] = make_source(client)
+    run = accepted(client.post(f"/sources/{ids['source_id']}/runs", json={}), 202)
+    ids["source_run_id"] = run["source_run_id"]
     walked = 0
     for path, operations in schema["paths"].items():
         answer = operations.get("get", {}).get("responses", {}).get("200", {}).get("content", {})
