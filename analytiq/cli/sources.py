@@ -212,7 +212,7 @@ def choose(client: Client, name: str) -> Source:
     """Return the source of this name or id.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: the organization has no such source.
     """
     found = client.find_source(name)
     if found is not None:

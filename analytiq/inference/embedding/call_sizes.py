@@ -61,7 +61,7 @@ class CallSizes:
     _known: dict[Place, _Known] = field(default_factory=dict[Place, _Known])
 
     def splitting(self, place: Place, texts: int) -> Splitting:
-        """Begin a batch of so many texts."""
+        """Begin a batch of this number of texts."""
         return Splitting(place, texts, texts)
 
     def fitting(self, splitting: Splitting, tokens: Sequence[int]) -> int:

@@ -109,7 +109,7 @@ Accepts = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class SourceContext:
-    """What a connector may use besides its settings.
+    """The surroundings of a connector, besides its settings.
 
     Attributes:
         organization_id: the source's organization.

@@ -15,7 +15,7 @@ from analytiq.models.source import Source, SourceItem
 
 @dataclass(frozen=True, slots=True)
 class ItemData:
-    """What a source gives to a document, with its hash."""
+    """Tags and metadata that a source gives to a document, with their hash."""
 
     tag_ids: tuple[str, ...]
     metadata: Mapping[str, JsonValue]

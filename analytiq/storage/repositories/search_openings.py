@@ -1,4 +1,4 @@
-"""What a search over HTTP begins with, read in one command: the caller's token, the organization, knowledge bases."""
+"""The first read of a search over HTTP, one command: the caller's token, the organization, knowledge bases."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

@@ -41,7 +41,7 @@ def rarity(rows: float, holders: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What BM25 knows of a collection: its rows, and the number of terms in each field. Removed rows may count."""
+    """BM25's figures of a collection: its rows, and the number of terms in each field. Removed rows may count."""
 
     rows: int = 0
     terms: Mapping[str, float] = field(default_factory=dict[str, float])

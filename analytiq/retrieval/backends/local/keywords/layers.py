@@ -27,7 +27,7 @@ DIRECT_ROWS = 4000
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a merge writes to the index: rows, removed generations, and the state that they lead to."""
+    """The writes of a merge to the index: rows, removed generations, and the state that they lead to."""
 
     rows: Sequence[Row]
     removed: Collection[str]
@@ -36,7 +36,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """What is searchable: `masked` maps removed generations to their number of rows in the index."""
+    """The searchable layers: `masked` maps removed generations to their number of rows in the index."""
 
     base: Base
     masked: dict[str, int]
