@@ -10,7 +10,7 @@ import asyncio
 import functools
 import ssl
 import sys
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -162,11 +162,15 @@ def _audit(event: str, _arguments: tuple[Any, ...]) -> None:
         raise _refused("Refused a connection of a provider's library that bypasses the guarded transport.")
 
 
-class _CheckingBackend(httpcore.AsyncNetworkBackend):
+RequireAllowed = Callable[[str, Sequence[str]], None]
+"""Raises an `AnalytiqError` if a host has one of these resolved addresses that may not be connected to."""
+
+
+class CheckingBackend(httpcore.AsyncNetworkBackend):
     """A network backend that resolves, checks, and connects to the checked address."""
 
-    def __init__(self, *, is_guarded: bool) -> None:
-        self._is_guarded = is_guarded
+    def __init__(self, require: RequireAllowed) -> None:
+        self._require = require
         # httpcore's types know its methods only where anyio is installed, which they cannot tell.
         self._inner = cast("httpcore.AsyncNetworkBackend", httpcore.AnyIOBackend())
 
@@ -178,11 +182,17 @@ class _CheckingBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
+        """Connect to the first address of the host that answers.
+
+        Raises:
+            AnalytiqError: an address may not be connected to.
+            httpcore.ConnectError: the host cannot be resolved, or no address answers.
+        """
         try:
             *others, last = addresses = await look_up(host, port)
         except (OSError, UnicodeError) as error:
             raise httpcore.ConnectError(f"the host {host!r} cannot be resolved") from error
-        require_allowed(host, addresses, is_guarded=self._is_guarded)
+        self._require(host, addresses)
         token = _is_connecting.set(True)
         try:
             for address in others:
@@ -195,18 +205,27 @@ class _CheckingBackend(httpcore.AsyncNetworkBackend):
             _is_connecting.reset(token)
 
     async def sleep(self, seconds: float) -> None:
+        """Wait."""
         await self._inner.sleep(seconds)
 
 
 def _transport(*, is_guarded: bool) -> httpx.AsyncHTTPTransport:
+    def require(host: str, addresses: Sequence[str]) -> None:
+        require_allowed(host, addresses, is_guarded=is_guarded)
+
+    return checking_transport(require, connections=CONNECTIONS)
+
+
+def checking_transport(require: RequireAllowed, *, connections: int) -> httpx.AsyncHTTPTransport:
+    """Return a transport with a pool of its own that checks the resolved addresses of each connection."""
     transport = httpx.AsyncHTTPTransport(trust_env=False)
     # httpx has no parameter for it. The certificates are the system's, or those of SSL_CERT_FILE.
     transport._pool = httpcore.AsyncConnectionPool(  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         ssl_context=_ssl_context(),
-        max_connections=CONNECTIONS,
-        max_keepalive_connections=IDLE_CONNECTIONS,
+        max_connections=connections,
+        max_keepalive_connections=min(connections, IDLE_CONNECTIONS),
         keepalive_expiry=IDLE_SECONDS,
-        network_backend=_CheckingBackend(is_guarded=is_guarded),
+        network_backend=CheckingBackend(require),
     )
     return transport
 
