@@ -74,11 +74,13 @@ class ListedBatch:
         items: at most a few hundred.
         cursor: the position behind these items; `list_changes` continues there.
         problems: parts of the source that could not be listed, with the reason. The run then removes nothing.
+        notes: further lines for the run's log, few of them.
     """
 
     items: Sequence[ListedItem]
     cursor: str
     problems: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

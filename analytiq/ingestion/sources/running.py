@@ -164,7 +164,7 @@ class SourceRunning:
         while (batch := await self._next_batch(turn, opened, batches)) is not None:
             room = max_items - run.counts.listed
             taken = await self._taking.take(opened, batch.items[:room])
-            notes = list(batch.problems)
+            notes = [*batch.problems, *batch.notes]
             is_whole = run.is_whole and not batch.problems and len(batch.items) <= room
             if len(batch.items) > room:
                 notes.append(

@@ -107,6 +107,7 @@ class SourceRunRepository:
                 "$set": {
                     "state": end.state.value,
                     "is_open": False,
+                    "cursor": None,  # may have megabytes
                     "error": end.error.model_dump() if end.error else None,
                     "ended_at": clock.now(),
                 },
