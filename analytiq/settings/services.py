@@ -60,6 +60,8 @@ class SourceSettings(Section):
 
     `{organization_id}` in a path stands for the id of the source's organization.
     """
+    private_hosts: tuple[str, ...] = ()
+    """Names or addresses of hosts that web sources may read although their addresses are not public."""
     max_items: int = Field(default=100_000, ge=1)
     """Most items of one source."""
     call_seconds: float = Field(default=120.0, gt=0)

@@ -3,16 +3,19 @@
 For a kind of another package: make a `Made` of it, and give it to the same tests.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from analytiq.errors import InvalidInputError
 from analytiq.ingestion.sources.base import Connector, KnownItem, ListedBatch, ListedItem, SourceContext
 from analytiq.ingestion.sources.registry import BUILT_IN_KINDS, load_kind, validated
 from analytiq.settings import SourceSettings
+from tests.fakes.web_site import Served, WebSite, html
 
 CONTENTS = {
     f"{folder}{number:03}.txt": f"{folder}{number}" for folder in ("", "a/", "a/b/", "z/") for number in range(60)
@@ -26,34 +29,72 @@ class Made:
     kind: str
     open: Callable[[], Connector]
     change: Callable[[str, str], None]
+    folder: str = ""
+    """The beginning of each item's name."""
+
+    def name_of(self, item: ListedItem) -> str:
+        """Return the name of an item among the contents."""
+        return item.name.removeprefix(self.folder)
 
 
 async def nothing_known(_: Sequence[str]) -> Mapping[str, KnownItem]:
     return {}
 
 
-@pytest.fixture(params=["folder"])
-def made(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Made:
-    monkeypatch.setattr("analytiq.ingestion.sources.kinds.folder.SETTLED_SECONDS", -1e9)
-    kind = load_kind(request.param)
+def made_folder(stack: ExitStack, folder: Path) -> Made:
+    """Return a folder source."""
+    patch = stack.enter_context(pytest.MonkeyPatch.context())
+    patch.setattr("analytiq.ingestion.sources.kinds.folder.SETTLED_SECONDS", -1e9)
 
     def write(name: str, content: str) -> None:
-        path = tmp_path / name
+        path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
 
-    for name, content in CONTENTS.items():
-        write(name, content)
+    operator = SourceSettings(folders=(folder,))
+    return Made("folder", opening("folder", {"path": str(folder)}, operator), write)
+
+
+def made_web(stack: ExitStack, _: Path) -> Made:
+    """Return a web source; the page that links to the items is none."""
+    site = stack.enter_context(WebSite())
+    site.files["/"] = Served(html("All files", [f"/{name}" for name in CONTENTS]).encode())
+
+    def write(name: str, content: str) -> None:
+        site.files[f"/{name}"] = Served(content.encode(), "text/plain")
+
+    operator = SourceSettings(private_hosts=("127.0.0.1",))
+    settings = {"url": f"{site.url}/", "max_pages": 1000}
+    return Made("web", opening("web", settings, operator, ".txt"), write, f"127.0.0.1:{site.port}/")
+
+
+def opening(
+    name: str, values: Mapping[str, JsonValue], operator: SourceSettings, ending: str = ""
+) -> Callable[[], Connector]:
+    """Return what connects; items end like this."""
+    kind = load_kind(name)
     context = SourceContext(
         organization_id="f" * 24,
-        operator=SourceSettings(folders=(tmp_path,)),
+        operator=operator,
         find_known=nothing_known,
-        accepts=lambda _: True,
+        accepts=lambda path: path.endswith(ending),
         max_item_bytes=1000,
     )
-    settings = validated(kind.settings_schema, {"path": str(tmp_path)}, field="settings")
+    settings = validated(kind.settings_schema, values, field="settings")
     credentials = validated(kind.credentials_schema, {}, field="credentials")
-    return Made(request.param, lambda: kind(settings=settings, credentials=credentials, context=context), write)
+    return lambda: kind(settings=settings, credentials=credentials, context=context)
+
+
+MAKERS = {"folder": made_folder, "web": made_web}
+
+
+@pytest.fixture(params=MAKERS)
+def made(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Made]:
+    with ExitStack() as stack:
+        source = MAKERS[request.param](stack, tmp_path)
+        for name, content in CONTENTS.items():
+            source.change(name, content)
+        yield source
 
 
 async def batches_of(connector: Connector, cursor: str | None = None) -> list[ListedBatch]:
@@ -61,7 +102,11 @@ async def batches_of(connector: Connector, cursor: str | None = None) -> list[Li
 
 
 async def items_of(connector: Connector, cursor: str | None = None) -> list[ListedItem]:
-    return [item for batch in await batches_of(connector, cursor) for item in batch.items]
+    """List with a connection, and close it."""
+    try:
+        return [item for batch in await batches_of(connector, cursor) for item in batch.items]
+    finally:
+        await connector.close()
 
 
 async def joined(content: AsyncIterator[bytes]) -> bytes:
@@ -69,23 +114,25 @@ async def joined(content: AsyncIterator[bytes]) -> bytes:
 
 
 def test_every_built_in_kind_is_held_to_the_contract() -> None:
-    assert {entry.name for entry in BUILT_IN_KINDS} == {"folder"}
+    assert {entry.name for entry in BUILT_IN_KINDS} == MAKERS.keys()
 
 
 async def test_each_item_is_listed_once_with_its_content(made: Made) -> None:
     connector = made.open()
     await connector.check()
-    items = await items_of(connector)
-    assert sorted(item.name for item in items) == sorted(CONTENTS)
+    items = await items_of(made.open())
+    assert sorted(map(made.name_of, items)) == sorted(CONTENTS)
     assert len({item.external_id for item in items}) == len(CONTENTS)
     for item in items[::40]:
         fetched = await connector.fetch(item)
-        assert await joined(fetched.content) == CONTENTS[item.name].encode()
+        assert await joined(fetched.content) == CONTENTS[made.name_of(item)].encode()
     await connector.close()
 
 
 async def test_listing_goes_on_behind_every_cursor_in_another_connection(made: Made) -> None:
-    batches = await batches_of(made.open())
+    connector = made.open()
+    batches = await batches_of(connector)
+    await connector.close()
     assert len(batches) > 1
     for index, batch in enumerate(batches):
         rest = [item for later in batches[index + 1 :] for item in later.items]
@@ -93,20 +140,21 @@ async def test_listing_goes_on_behind_every_cursor_in_another_connection(made: M
 
 
 async def test_version_is_equal_for_equal_content_only(made: Made) -> None:
-    before = {item.name: item.version for item in await items_of(made.open())}
+    before = {made.name_of(item): item.version for item in await items_of(made.open())}
     assert None not in before.values()
-    assert {item.name: item.version for item in await items_of(made.open())} == before
+    assert {made.name_of(item): item.version for item in await items_of(made.open())} == before
     made.change("a/003.txt", "Another text.")
-    after = {item.name: item.version for item in await items_of(made.open())}
+    after = {made.name_of(item): item.version for item in await items_of(made.open())}
     assert {name for name in before if before[name] != after[name]} == {"a/003.txt"}
 
 
 async def test_single_item_is_found_as_it_is_listed(made: Made) -> None:
     connector = made.open()
-    for item in (await items_of(connector))[::50]:
+    for item in (await items_of(made.open()))[::50]:
         assert await connector.find(item.external_id) == item
     for unknown in ("none.txt", "../none.txt", "/etc/passwd", "", ".", "a\0b", "a//003.txt"):
         assert await connector.find(unknown) is None
+    await connector.close()
 
 
 def test_settings_with_unknown_fields_are_refused_and_no_value_is_told(made: Made) -> None:

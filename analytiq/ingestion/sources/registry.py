@@ -18,7 +18,10 @@ log = structlog.get_logger(__name__)
 
 ENTRY_POINT_GROUP = "analytiq.sources"
 _ROOM = "analytiq.ingestion.sources.kinds"
-BUILT_IN_KINDS = (EntryPoint("folder", f"{_ROOM}.folder:FolderConnector", ENTRY_POINT_GROUP),)
+BUILT_IN_KINDS = (
+    EntryPoint("folder", f"{_ROOM}.folder:FolderConnector", ENTRY_POINT_GROUP),
+    EntryPoint("web", f"{_ROOM}.web:WebConnector", ENTRY_POINT_GROUP),
+)
 
 
 def known_kinds() -> dict[str, ConnectorType]:
