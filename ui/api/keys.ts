@@ -48,6 +48,18 @@ export const jobKeys = {
   ofRuns: ["jobs", "of-runs"] as const,
 };
 
+export const sourceKeys = {
+  all: ["sources"] as const,
+  kinds: ["source-kinds"] as const,
+  list: (nameSearch: string, skip: number, limit: number) => ["sources", "list", nameSearch, skip, limit] as const,
+  one: (sourceId: string) => ["sources", "one", sourceId] as const,
+  items: (sourceId: string, filter: object, skip: number) => ["sources", "items", sourceId, filter, skip] as const,
+  runs: (sourceId: string, skip: number) => ["sources", "runs", sourceId, skip] as const,
+  run: (runId: string) => ["sources", "run", runId] as const,
+  outcomes: (runId: string, outcome: string | null, skip: number, counted: number) =>
+    ["sources", "outcomes", runId, outcome, skip, counted] as const,
+};
+
 const promptLists = ["prompts", "list"] as const;
 export const promptKeys = {
   all: ["prompts"] as const,

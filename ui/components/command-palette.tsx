@@ -43,6 +43,7 @@ function Palette({ close }: { close: () => void }) {
     { label: "Upload files", needs: "upload_documents", icon: Upload, run: chooseFiles },
     { label: "New knowledge base", needs: "create_knowledge_base", icon: Plus, run: () => go("/kbs/new/") },
     { label: "New prompt", needs: "create_prompt", icon: Plus, run: () => go("/prompts/new/") },
+    { label: "Add source", needs: "create_source", icon: Plus, run: () => go("/sources/new/") },
     { label: "New tag", needs: "create_tag", icon: Plus, run: () => go("/tags/?new=1") },
   ] as const;
   const actions = known.filter((action) => may(action.needs) && matches(action.label));

@@ -2,6 +2,7 @@ import {
   Activity,
   ChartColumn,
   FileText,
+  FolderSync,
   LibraryBig,
   ListChecks,
   type LucideIcon,
@@ -22,6 +23,7 @@ export interface Destination {
 
 export const DESTINATIONS: readonly Destination[] = [
   { href: "/documents/", label: "Documents", icon: FileText, key: "d", group: "work" },
+  { href: "/sources/", label: "Sources", icon: FolderSync, key: "r", group: "work" },
   { href: "/tags/", label: "Tags", icon: Tags, key: "t", group: "work" },
   { href: "/kbs/", label: "Knowledge bases", short: "KBs", icon: LibraryBig, key: "k", group: "work" },
   { href: "/search/", label: "Search", icon: ScanSearch, key: "s", group: "work" },

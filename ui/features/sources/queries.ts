@@ -1,0 +1,169 @@
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+
+import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
+import { sourceKeys } from "@/api/keys";
+
+export type Source = Schemas["SourceList"]["sources"][number];
+export type SourceKind = Schemas["SourceKindResponse"];
+export type Run = Schemas["SourceRunResponse"];
+export type RunDetail = Schemas["SourceRunDetail"];
+export type RunItem = Schemas["SourceRunEntryResponse"];
+export type Outcome = Schemas["ItemOutcome"];
+export type Item = Schemas["SourceItemResponse"];
+export type SourceBody = Schemas["SourceCreate"];
+
+export const ROWS = 50;
+const LIVE_MILLISECONDS = 1_000;
+/** A schedule starts runs by itself. */
+const QUIET_MILLISECONDS = 10_000;
+
+export function isLive(run: Pick<Run, "ended_at"> | null | undefined): boolean {
+  return Boolean(run) && run?.ended_at === null;
+}
+
+const every = (isAnyLive: boolean) => (isAnyLive ? LIVE_MILLISECONDS : QUIET_MILLISECONDS);
+const sourcePath = (sourceId: string) => ({ ...organizationPath(), source_id: sourceId });
+const runPath = (sourceId: string, runId: string) => ({ ...sourcePath(sourceId), source_run_id: runId });
+
+/** The installed kinds: they change with the server's installation only. */
+export function sourceKindsQuery() {
+  return queryOptions({
+    queryKey: sourceKeys.kinds,
+    queryFn: ({ signal }) => answered(api.GET("/v0/orgs/{organization_id}/source-kinds", { params: { path: organizationPath() }, signal })),
+    staleTime: 300_000,
+  });
+}
+
+export function sourceListQuery(nameSearch: string, skip: number, limit: number) {
+  return queryOptions({
+    queryKey: sourceKeys.list(nameSearch, skip, limit),
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/sources", {
+          params: { path: organizationPath(), query: { skip, limit, ...(nameSearch && { name_search: nameSearch }) } },
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+    refetchInterval: (query) => every(query.state.data?.sources.some((source) => isLive(source.last_run)) ?? false),
+  });
+}
+
+export function sourceQuery(sourceId: string) {
+  return queryOptions({
+    queryKey: sourceKeys.one(sourceId),
+    queryFn: ({ signal }) =>
+      answered(api.GET("/v0/orgs/{organization_id}/sources/{source_id}", { params: { path: sourcePath(sourceId) }, signal })),
+    refetchInterval: (query) => every(isLive(query.state.data?.last_run)),
+  });
+}
+
+/** `isRunning`: the counts of the newest run change. */
+export function runsQuery(sourceId: string, skip: number, isRunning: boolean) {
+  return queryOptions({
+    queryKey: sourceKeys.runs(sourceId, skip),
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/sources/{source_id}/runs", {
+          params: { path: sourcePath(sourceId), query: { skip, limit: ROWS } },
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+    refetchInterval: (query) => every(isRunning || (query.state.data?.runs.some(isLive) ?? false)),
+  });
+}
+
+export function runQuery(sourceId: string, runId: string) {
+  return queryOptions({
+    queryKey: sourceKeys.run(runId),
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/sources/{source_id}/runs/{source_run_id}", {
+          params: { path: runPath(sourceId, runId) },
+          signal,
+        }),
+      ),
+    refetchInterval: (query) => (isLive(query.state.data) ? LIVE_MILLISECONDS : false),
+  });
+}
+
+/** `counted`: the run's items so far, so that the list is read anew when there are more. */
+export function outcomesQuery(run: Pick<Run, "source_id" | "source_run_id">, outcome: Outcome | null, skip: number, counted: number) {
+  return queryOptions({
+    queryKey: sourceKeys.outcomes(run.source_run_id, outcome, skip, counted),
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/sources/{source_id}/runs/{source_run_id}/items", {
+          params: {
+            path: runPath(run.source_id, run.source_run_id),
+            query: { skip, limit: ROWS, ...(outcome !== null && { outcome: [outcome] }) },
+          },
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+  });
+}
+
+export interface ItemFilter {
+  search: string;
+  hasProblem: boolean;
+}
+
+export function itemsQuery(sourceId: string, { search, hasProblem }: ItemFilter, skip: number) {
+  return queryOptions({
+    queryKey: sourceKeys.items(sourceId, { search, hasProblem }, skip),
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/sources/{source_id}/items", {
+          params: {
+            path: sourcePath(sourceId),
+            query: { skip, limit: ROWS, ...(search && { name_search: search }), ...(hasProblem && { has_problem: true }) },
+          },
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+    refetchInterval: QUIET_MILLISECONDS,
+  });
+}
+
+export function createSource(body: SourceBody) {
+  return answered(
+    api.POST("/v0/orgs/{organization_id}/sources", { params: { path: organizationPath() }, body, headers: idempotencyKey() }),
+  );
+}
+
+export function changeSource(sourceId: string, body: Schemas["SourceUpdate"]) {
+  return answered(api.PUT("/v0/orgs/{organization_id}/sources/{source_id}", { params: { path: sourcePath(sourceId) }, body }));
+}
+
+export function deleteSource(sourceId: string, documents: "keep" | "delete") {
+  return answered(
+    api.DELETE("/v0/orgs/{organization_id}/sources/{source_id}", { params: { path: sourcePath(sourceId), query: { documents } } }),
+  );
+}
+
+/** Connect and list the first items; nothing is stored. */
+export function testSource(sourceId: string) {
+  return answered(api.POST("/v0/orgs/{organization_id}/sources/{source_id}/test", { params: { path: sourcePath(sourceId) } }));
+}
+
+export function startRun(sourceId: string, body: Partial<Schemas["SourceRunCreate"]>) {
+  return answered(
+    api.POST("/v0/orgs/{organization_id}/sources/{source_id}/runs", {
+      params: { path: sourcePath(sourceId) },
+      body: { dry_run: false, accepts_losses: false, ...body },
+      headers: idempotencyKey(),
+    }),
+  );
+}
+
+export function cancelRun({ source_id: sourceId, source_run_id: runId }: Pick<Run, "source_id" | "source_run_id">) {
+  return answered(
+    api.POST("/v0/orgs/{organization_id}/sources/{source_id}/runs/{source_run_id}/cancel", {
+      params: { path: runPath(sourceId, runId) },
+    }),
+  );
+}

@@ -1,0 +1,101 @@
+/** Runs, schedules and outcomes in words. */
+
+import type { Tone } from "@/components/state";
+import { formatCount, plural } from "@/lib/format";
+
+import type { Outcome, Run, Source } from "./queries";
+
+export const OUTCOMES: readonly Outcome[] = ["added", "changed", "unchanged", "removed", "skipped", "failed"];
+
+export const OUTCOME_WORDS: Record<Outcome, string> = {
+  added: "Added",
+  changed: "Changed",
+  unchanged: "Unchanged",
+  removed: "Removed",
+  skipped: "Skipped",
+  failed: "Failed",
+};
+
+export const OUTCOME_TONES: Record<Outcome, Tone> = {
+  added: "ready",
+  changed: "ready",
+  unchanged: "ready",
+  removed: "absent",
+  skipped: "queued",
+  failed: "failed",
+};
+
+export function countedItems({ counts }: Pick<Run, "counts">): number {
+  return OUTCOMES.reduce((sum, outcome) => sum + counts[outcome], 0);
+}
+
+/** Items of the source that a run has been through; removed ones are no longer in it. */
+export function listedItems({ counts }: Pick<Run, "counts">): number {
+  return countedItems({ counts }) - counts.removed;
+}
+
+export function runState(run: Pick<Run, "state" | "counts" | "phase" | "withheld_removals" | "is_whole">): { tone: Tone; label: string } {
+  switch (run.state) {
+    case "queued":
+      return { tone: "queued", label: "Waiting" };
+    case "running":
+      return { tone: "working", label: run.phase === "removing" ? "Removing" : "Running" };
+    case "failed":
+      return { tone: "failed", label: "Failed" };
+    case "cancelled":
+      return { tone: "absent", label: "Cancelled" };
+    default:
+      if (run.counts.failed > 0) return { tone: "warning", label: `Done, ${formatCount(run.counts.failed)} failed` };
+      if (run.withheld_removals > 0 || !run.is_whole) return { tone: "warning", label: "Done, nothing removed" };
+      return { tone: "ready", label: "Done" };
+  }
+}
+
+/** "Dry run, scheduled": what kind of run it is. */
+export function runKind(run: Pick<Run, "is_dry_run" | "trigger" | "accepts_losses">): string {
+  const words = [run.is_dry_run ? "Dry run" : run.trigger === "schedule" ? "Scheduled run" : "Run"];
+  if (run.accepts_losses) words.push("accepting losses");
+  return words.join(", ");
+}
+
+/** How far a run is: "240 of about 1,000 items". */
+export function progressWords(run: Pick<Run, "counts" | "known_before" | "state">): string {
+  if (run.state === "queued") return "Waiting for a worker";
+  const listed = listedItems(run);
+  return run.known_before > listed ? `${formatCount(listed)} of about ${plural(run.known_before, "item")}` : plural(listed, "item");
+}
+
+/** The part that is done, from 0 to 1; null where nothing is known to compare with. */
+export function progressOf(run: Pick<Run, "counts" | "known_before">): number | null {
+  return run.known_before > 0 ? Math.min(1, listedItems(run) / run.known_before) : null;
+}
+
+/** "12 added, 3 failed"; unchanged items only where there is nothing else. */
+export function countWords({ counts }: Pick<Run, "counts">): string {
+  const told = OUTCOMES.filter((outcome) => counts[outcome] > 0 && outcome !== "unchanged");
+  if (told.length === 0) return counts.unchanged > 0 ? `${formatCount(counts.unchanged)} unchanged` : "No items";
+  return told.map((outcome) => `${formatCount(counts[outcome])} ${OUTCOME_WORDS[outcome].toLowerCase()}`).join(", ");
+}
+
+const UNITS = [
+  { seconds: 604_800, one: "week" },
+  { seconds: 86_400, one: "day" },
+  { seconds: 3_600, one: "hour" },
+  { seconds: 60, one: "minute" },
+  { seconds: 1, one: "second" },
+] as const;
+
+/** "Every 6 hours", by the largest unit that divides it. */
+export function scheduleWords(seconds: number | null): string {
+  if (seconds === null) return "On request";
+  const unit = UNITS.find((item) => seconds % item.seconds === 0) ?? UNITS[4];
+  const count = seconds / unit.seconds;
+  return count === 1 ? `Every ${unit.one}` : `Every ${formatCount(count)} ${unit.one}s`;
+}
+
+/** What happens to documents whose item is gone. */
+export const VANISHED_WORDS: Record<Source["when_vanished"], string> = {
+  delete: "Delete the document",
+  keep: "Keep the document",
+  tag: "Keep the document and add a tag",
+};
