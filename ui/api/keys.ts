@@ -53,6 +53,8 @@ export const sourceKeys = {
   kinds: ["source-kinds"] as const,
   list: (nameSearch: string, skip: number, limit: number) => ["sources", "list", nameSearch, skip, limit] as const,
   one: (sourceId: string) => ["sources", "one", sourceId] as const,
+  /** Apart from the others: no change of a source connects to it again. */
+  test: (sourceId: string, changedAt: string) => ["source-test", sourceId, changedAt] as const,
   items: (sourceId: string, filter: object, skip: number) => ["sources", "items", sourceId, filter, skip] as const,
   runs: (sourceId: string, skip: number) => ["sources", "runs", sourceId, skip] as const,
   run: (runId: string) => ["sources", "run", runId] as const,

@@ -129,6 +129,21 @@ export function itemsQuery(sourceId: string, { search, hasProblem }: ItemFilter,
   });
 }
 
+/** Connect and list the first items; nothing is stored. `changedAt`: other settings are another test. */
+export function testQuery(sourceId: string, changedAt: string) {
+  return queryOptions({
+    queryKey: sourceKeys.test(sourceId, changedAt),
+    queryFn: ({ signal }) =>
+      answered(api.POST("/v0/orgs/{organization_id}/sources/{source_id}/test", { params: { path: sourcePath(sourceId) }, signal })),
+    // Each opening of the dialog connects once.
+    staleTime: 0,
+    gcTime: 0,
+    retry: false,
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
+  });
+}
+
 export function createSource(body: SourceBody) {
   return answered(
     api.POST("/v0/orgs/{organization_id}/sources", { params: { path: organizationPath() }, body, headers: idempotencyKey() }),
@@ -143,11 +158,6 @@ export function deleteSource(sourceId: string, documents: "keep" | "delete") {
   return answered(
     api.DELETE("/v0/orgs/{organization_id}/sources/{source_id}", { params: { path: sourcePath(sourceId), query: { documents } } }),
   );
-}
-
-/** Connect and list the first items; nothing is stored. */
-export function testSource(sourceId: string) {
-  return answered(api.POST("/v0/orgs/{organization_id}/sources/{source_id}/test", { params: { path: sourcePath(sourceId) } }));
 }
 
 export function startRun(sourceId: string, body: Partial<Schemas["SourceRunCreate"]>) {

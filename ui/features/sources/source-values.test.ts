@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import { ApiError } from "@/api/errors";
 
-import type { Source, SourceKind } from "./queries";
+import type { Source } from "./queries";
 import { bodyOf, kindFields, renamedFields, sourceSchema, type SourceValues, valuesOf } from "./source-values";
 
 const KIND = kindFields({
@@ -14,7 +14,7 @@ const KIND = kindFields({
     required: ["path"],
   },
   credentials_schema: { properties: { token: { type: "string" } }, required: ["token"] },
-} as SourceKind);
+});
 
 const SOURCE = {
   name: "Contracts",

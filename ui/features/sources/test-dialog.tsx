@@ -1,0 +1,112 @@
+"use client";
+
+import { useQuery } from "@tanstack/react-query";
+import { RotateCw } from "lucide-react";
+
+import type { Schemas } from "@/api/client";
+import { ErrorState, SkeletonBlock } from "@/components/feedback";
+import { May } from "@/components/may";
+import { Banner, State } from "@/components/state";
+import { Button, ButtonLink } from "@/components/ui/button";
+import { DataTable } from "@/components/ui/data-table";
+import { Dialog } from "@/components/ui/dialog";
+import { formatBytes } from "@/lib/format";
+
+import { type Source, testQuery } from "./queries";
+
+type FoundItem = Schemas["FoundItemResponse"];
+
+/** Connects to the source and shows its first items; nothing is stored. */
+export function TestDialog({ source, onClose }: { source: Source; onClose: () => void }) {
+  const test = useQuery(testQuery(source.source_id, source.updated_at));
+  return (
+    <Dialog
+      open
+      wide
+      onOpenChange={(isOpen) => !isOpen && onClose()}
+      title={`Test of ${source.name}`}
+      footer={
+        <>
+          <Button disabled={test.isFetching} onClick={() => void test.refetch()}>
+            <RotateCw aria-hidden size={14} /> Test again
+          </Button>
+          <Button variant="primary" onClick={onClose}>
+            Close
+          </Button>
+        </>
+      }
+    >
+      {test.isFetching ? (
+        <div role="status">
+          <State tone="working">Connecting…</State>
+          <SkeletonBlock lines={4} />
+        </div>
+      ) : test.error ? (
+        <ErrorState error={test.error} title="The test could not run" />
+      ) : test.data ? (
+        <Result source={source} result={test.data} />
+      ) : null}
+    </Dialog>
+  );
+}
+
+function Result({ source, result }: { source: Source; result: Schemas["SourceCheckResponse"] }) {
+  if (!result.is_ok) {
+    return (
+      <div className="flex flex-col items-start gap-3">
+        <Banner tone="failed">{result.problem ?? "The source cannot be read."}</Banner>
+        <May to="update_source">
+          <ButtonLink href={`/sources/view/?id=${source.source_id}&tab=settings`}>Change settings</ButtonLink>
+        </May>
+      </div>
+    );
+  }
+  if (result.items.length === 0) {
+    return <Banner tone="warning">The source answers, and has no items that its patterns accept.</Banner>;
+  }
+  return (
+    <div className="flex flex-col gap-3">
+      <p role="status">
+        <State tone="ready">The source answers. These are its first items; nothing is stored yet.</State>
+      </p>
+      <DataTable
+        caption="First items"
+        head={
+          <>
+            <th data-column="name">Item</th>
+            <th className="number w-[90px] max-md:hidden">Size</th>
+            <th className="w-[45%]">Fields</th>
+          </>
+        }
+      >
+        {result.items.map((item) => (
+          <FoundRow key={item.external_id} item={item} />
+        ))}
+      </DataTable>
+    </div>
+  );
+}
+
+function FoundRow({ item }: { item: FoundItem }) {
+  const fields = Object.entries(item.fields).map(
+    ([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`,
+  );
+  return (
+    <tr>
+      <td>
+        <span className="block truncate" title={item.name}>
+          {item.name}
+        </span>
+        {item.problem && (
+          <span className="block truncate text-xs text-warn" title={item.problem}>
+            {item.problem}
+          </span>
+        )}
+      </td>
+      <td className="number text-text-2 max-md:hidden">{formatBytes(item.byte_size)}</td>
+      <td className="text-text-2" title={fields.join("\n")}>
+        {fields.join(", ") || "–"}
+      </td>
+    </tr>
+  );
+}
