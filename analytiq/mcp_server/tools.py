@@ -21,11 +21,10 @@ from analytiq.mcp_server.shapes import (
     ReadDocument,
     Uploaded,
 )
+from analytiq.mcp_server.tag_names import PAGE_SIZE, tag_names
 from analytiq.models.document import ExternalIdentity
 from analytiq.models.upload import DuplicatePolicy
 
-PAGE_SIZE = 100
-"""The API's largest page."""
 MOST_KNOWLEDGE_BASES = 20
 """Most knowledge bases of one search."""
 _OBJECT = TypeAdapter(dict[str, Any])
@@ -66,7 +65,7 @@ class Tools:
     async def list_knowledge_bases(self, name: str | None, skip: int, limit: int) -> KnowledgeBasePage:
         """Return a page of knowledge bases whose name contains `name`."""
         found, total = await self._knowledge_bases(name, skip=skip, limit=limit)
-        names = await self._tag_names()
+        names = await tag_names(self._api)
         summaries = [
             KnowledgeBaseSummary.of(item, [names.get(tag_id, tag_id) for tag_id in item.tag_ids]) for item in found
         ]
@@ -76,7 +75,7 @@ class Tools:
         self, name: str | None, tags: Sequence[str], parent_id: str | None, *, skip: int, limit: int
     ) -> DocumentPage:
         """Return a page of documents by a part of the name, tags that all must have, and the parent."""
-        names = await self._tag_names()
+        names = await tag_names(self._api)
         tag_ids = [_tag_id(names, tag) for tag in tags]
         query = {
             "name_search": name, "tag_ids": ",".join(tag_ids) or None, "parent_id": parent_id,
@@ -165,18 +164,9 @@ class Tools:
         )
         return [KnowledgeBase.model_validate(item) for item in answer["knowledge_bases"]], answer["total_count"]
 
-    async def _tag_names(self) -> dict[str, str]:
-        """Return the names of all tags by id."""
-        names: dict[str, str] = {}
-        while True:
-            answer = _OBJECT.validate_json(await self._api.get("/tags", skip=len(names), limit=PAGE_SIZE))
-            names |= {item["tag_id"]: item["name"] for item in answer["tags"]}
-            if not answer["tags"] or len(names) >= answer["total_count"]:
-                return names
-
     async def _ensured_tag(self, name: str) -> str:
         wanted = name.strip()
-        known = {other: tag_id for tag_id, other in (await self._tag_names()).items()}
+        known = {other: tag_id for tag_id, other in (await tag_names(self._api)).items()}
         if wanted in known:
             return known[wanted]
         try:
@@ -185,7 +175,7 @@ class Tools:
             if error.status != 409:
                 raise
             # Another caller created it a moment ago.
-            return _tag_id(await self._tag_names(), wanted)
+            return _tag_id(await tag_names(self._api), wanted)
 
 
 def decoded(text: str | None, base64_content: str | None) -> bytes:

@@ -1,6 +1,7 @@
 """Starts, damages and stops the real thing: `analytiq` as a process of its own."""
 
 import asyncio
+import json
 import subprocess
 import sys
 import time
@@ -47,6 +48,11 @@ class Running:
         """What it and its processes have printed so far."""
         return log_of(self.data_dir)
 
+    @property
+    def shared_folder(self) -> Path:
+        """The folder that sources may read; a test makes one of its own below."""
+        return shared_folder_of(self.data_dir)
+
     def client(self) -> httpx.Client:
         """A client of the organization, its paths relative to `/v0/orgs/{organization_id}`."""
         return client_of(self.url, self.organization_id, self.token)
@@ -57,6 +63,10 @@ def client_of(url: str, organization_id: str, token: str) -> httpx.Client:
     return httpx.Client(
         base_url=f"{url}/v0/orgs/{organization_id}", headers={"Authorization": f"Bearer {token}"}, timeout=60.0
     )
+
+
+def shared_folder_of(data_dir: Path) -> Path:
+    return data_dir.with_name(f"{data_dir.name}-shared")
 
 
 def log_of(data_dir: Path) -> str:
@@ -116,7 +126,13 @@ def start_platform(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            env=child_environment({**OWN_SERVERS, **(environment or {})}),
+            env=child_environment(
+                {
+                    **OWN_SERVERS,
+                    "ANALYTIQ_SOURCES__FOLDERS": json.dumps([str(shared_folder_of(data_dir))]),
+                    **(environment or {}),
+                }
+            ),
         )
     deadline = time.monotonic() + START_SECONDS
     while until not in log_of(data_dir):

@@ -33,7 +33,10 @@ from tests.e2e.running_platform import Running, client_of, make_organization
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "how-to" / "connect-mcp-clients.md"
-TOOLS = {"search", "list_knowledge_bases", "list_documents", "read_document", "upload_document"}
+TOOLS = {
+    "search", "list_knowledge_bases", "list_documents", "read_document", "upload_document",
+    "list_sources", "run_source", "read_source_run",
+}  # fmt: skip
 Answer = dict[str, Any]
 
 
@@ -191,6 +194,45 @@ async def test_long_page_is_read_in_parts_that_make_the_whole(library: Library) 
     assert "".join(parts) == text
 
 
+async def test_source_is_listed_and_run_and_its_run_is_read(running: Running, library: Library) -> None:
+    name = unique("papers")
+    folder = running.shared_folder / name
+    folder.mkdir(parents=True)
+    (folder / "heron.txt").write_text("The heron waits in the reeds.")
+    (folder / "heron.bin").write_bytes(b"\0" * 2048)
+    with client_of(library.url, library.organization_id, library.token) as rest:
+        tag = make_tag(rest)
+        tag_name = accepted(rest.get(f"/tags/{tag}"))["name"]
+        body: Answer = {
+            "name": name, "kind": "folder", "settings": {"path": str(folder)}, "tag_ids": [tag],
+            "filters": {"max_item_bytes": 1024},
+        }  # fmt: skip
+        source_id = accepted(rest.post("/sources", json=body), 201)["source_id"]
+    async with over_http(library.url, library.token) as client:
+        listed = await answer_of(client, "list_sources", name=name)
+        assert [(item["source_id"], item["tags"]) for item in listed["sources"]] == [(source_id, [tag_name])]
+        assert listed["sources"][0]["last_run"] is None
+        assert "has not run yet" in await refusal_of(client, "read_source_run", source=name)
+
+        started = await answer_of(client, "run_source", source=name)
+        assert (started["source_id"], started["run"]["ended_at"]) == (source_id, None)
+        report = await answer_of(client, "read_source_run", source=source_id, wait_seconds=20)
+        assert report["run"]["source_run_id"] == started["run"]["source_run_id"]
+        assert (report["run"]["state"], report["run"]["counts"]["added"]) == ("succeeded", 1)
+        assert [(item["name"], item["outcome"]) for item in report["problems"]] == [("heron.bin", "skipped")]
+        assert report["problems"][0]["reason"]
+        documents = await answer_of(client, "list_documents", tags=[tag_name])
+        assert [item["document_name"] for item in documents["documents"]] == ["heron.txt"]
+
+        one = await answer_of(client, "run_source", source=name, dry_run=True, external_ids=["heron.txt"])
+        waited = await answer_of(
+            client, "read_source_run", source=name, source_run_id=one["run"]["source_run_id"], wait_seconds=20
+        )
+        assert (waited["run"]["is_dry_run"], waited["run"]["state"]) == (True, "succeeded")
+        for wrong in ("f" * 24, "../../tags"):
+            assert await refusal_of(client, "read_source_run", source=name, source_run_id=wrong)
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "why"),
     [
@@ -202,6 +244,9 @@ async def test_long_page_is_read_in_parts_that_make_the_whole(library: Library) 
         ("read_document", {"document_id": "f" * 24}, "No document has the id"),
         ("read_document", {"document_id": "../../tags"}, "Ids have 24 hex digits"),
         ("list_documents", {"tags": ["no such tag"]}, "No tag has the name"),
+        ("run_source", {"source": "no such one"}, "No source has the name or id"),
+        ("read_source_run", {"source": "no such one"}, "No source has the name or id"),
+        ("read_source_run", {"source": "x", "wait_seconds": 999}, "less than or equal to 20"),
         ("upload_document", {"name": "x.txt"}, "Give either text, or content_base64"),
         ("upload_document", {"name": "x.txt", "content_base64": "?"}, "not base64"),
     ],
@@ -232,6 +277,7 @@ async def test_token_of_another_organization_reaches_nothing_of_the_first(runnin
             refused = await refusal_of(client, "search", query="ferry", knowledge_base=name)
             assert "No knowledge base has the name or id" in refused
         assert "No tag" in await refusal_of(client, "list_documents", tags=[library.tag_name])
+        assert (await answer_of(client, "list_sources"))["total_count"] == 0
 
 
 async def test_token_that_may_only_read_searches_and_uploads_nothing(library: Library) -> None:
