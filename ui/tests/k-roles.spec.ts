@@ -10,12 +10,13 @@ import { settled } from "./routes";
 const PASSWORD = "correct horse battery";
 /** Names of what changes something; a viewer and a token that reads find none of it on any page. */
 const FORBIDDEN =
-  /^(upload|add files|new tag|edit |delete|new knowledge base|new$|clone|dry run$|run now$|replay|cancel( all| the job|$)|invite|remove |withdraw|new token|revoke|add a key|use a key|replace the key|forget|test$|new prompt|copy( as| it|$)|run on|save$|extract again|extract .* again|index .* again|add tag|tag$|take o(ff|ut) |edit$|add$|give it tags|create$|tags…|metadata…|delete…)/i;
+  /^(upload|add files|new tag|edit |delete|new knowledge base|new$|clone|dry run$|run now$|replay|cancel( all| the job|$)|invite|remove |withdraw|new token|revoke|add a key|use a key|replace the key|forget|test$|new prompt|copy( as| it|$)|run on|save$|extract again|extract .* again|index .* again|add tag|tag$|take o(ff|ut) |edit$|add$|give it tags|create$|tags…|metadata…|delete…|add source|dry run|test connection|fetch .* again|run it$|try a dry run|replace credentials|map field|add value)/i;
 
 interface Furnished {
   documentId: string;
   kbId: string;
   promptId: string;
+  sourceId: string;
 }
 
 /** One of each thing that has actions. */
@@ -31,10 +32,12 @@ async function furnish(): Promise<Furnished> {
     documents: [{ name: `${name}.txt`, content: Buffer.from("The keeper counts ships.").toString("base64"), tag_ids: [tag.tag_id] }],
   });
   const prompt = await call<{ prompt_id: string }>("POST", "/prompts", { name, text: "Who counts ships?" });
-  return { documentId: documents[0]?.document_id ?? "", kbId: base.kb_id, promptId: prompt.prompt_id };
+  const path = mkdtempSync(join(process.env.UI_TEST_SHARED ?? "", "roles-"));
+  const source = await call<{ source_id: string }>("POST", "/sources", { name, kind: "folder", settings: { path } });
+  return { sourceId: source.source_id, documentId: documents[0]?.document_id ?? "", kbId: base.kb_id, promptId: prompt.prompt_id };
 }
 
-function pagesOf({ documentId, kbId, promptId }: Furnished): string[] {
+function pagesOf({ documentId, kbId, promptId, sourceId }: Furnished): string[] {
   const document = `/documents/view/?id=${documentId}`;
   const base = `/kbs/view/?id=${kbId}`;
   return [
@@ -52,6 +55,9 @@ function pagesOf({ documentId, kbId, promptId }: Furnished): string[] {
     ...(promptId
       ? [`/prompts/view/?id=${promptId}`, `/prompts/view/?id=${promptId}&tab=versions`, `/prompts/view/?id=${promptId}&tab=runs`]
       : []),
+    "/sources/",
+    "/sources/new/",
+    ...["", "&tab=items", "&tab=settings", "&test=1"].map((tab) => `/sources/view/?id=${sourceId}${tab}`),
     "/usage/",
     "/operations/",
     "/operations/?state=dead",
@@ -120,6 +126,8 @@ test.describe("what each may", () => {
     await findNothingForbidden(page, paths);
     await page.goto("/kbs/new/");
     await expect(page.getByText("Editors, admins and owners can create knowledge bases")).toBeVisible();
+    await page.goto("/sources/new/");
+    await expect(page.getByText("Admins and owners can add sources")).toBeVisible();
     await page.goto("/settings/tokens/");
     await expect(page.getByText("Admins and owners can view and create access tokens")).toBeVisible();
     await expectAccessible(page);
@@ -136,7 +144,7 @@ test.describe("what each may", () => {
   });
 
   test("an editor changes documents, and finds no administration", async ({ browser }) => {
-    const { kbId } = await furnish();
+    const { kbId, sourceId } = await furnish();
     const page = await signedInAs(browser, "editor");
     await expect(page.getByRole("button", { name: "Upload" }).first()).toBeVisible();
     await page.goto(`/kbs/view/?id=${kbId}`);
@@ -144,6 +152,9 @@ test.describe("what each may", () => {
     await page.goto(`/kbs/view/?id=${kbId}&tab=health`);
     await expect(page.getByRole("link", { name: "Clone" })).toBeVisible();
     await expect(page.getByRole("button", { name: "Run now" })).toHaveCount(0);
+    await page.goto(`/sources/view/?id=${sourceId}`);
+    await expect(page.getByRole("button", { name: "Run now" })).toBeVisible();
+    await expect(page.getByRole("button", { name: "Delete the source" })).toHaveCount(0);
     await page.goto("/operations/");
     await expect(page.getByRole("link", { name: "Reports" })).toBeVisible();
     await expect(page.getByRole("link", { name: "Backups" })).toHaveCount(0);

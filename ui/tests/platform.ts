@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -55,6 +55,11 @@ export default async function start(): Promise<() => Promise<void>> {
   if (!existsSync(join(ROOT, "api", "ui", "index.html"))) throw new Error("Build the UI first: make ui");
   const directory = mkdtempSync(join(tmpdir(), "analytiq-ui-"));
   const data = join(directory, "data");
+  const shared = join(directory, "shared");
+  mkdirSync(shared);
+  // What sources may read; processes of the platform inherit it.
+  process.env.ANALYTIQ_SOURCES__FOLDERS = JSON.stringify([shared]);
+  process.env.UI_TEST_SHARED = shared;
   const platform = run(join(directory, "platform.log"), "analytiq.cli", "up", "--data-dir", data, "--port", "0");
   const provider = run(join(directory, "provider.log"), "tests.fakes.embedding_server", "--port", "0");
   const chat = run(join(directory, "chat.log"), "tests.fakes.chat_server", "--port", "0");

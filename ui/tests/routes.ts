@@ -32,6 +32,7 @@ export async function routes(): Promise<Record<string, string>> {
   const prompt = (await first<{ prompt_id: string }>("/prompts?name_search=Notice", "prompts"))?.prompt_id;
   const { runs } = await call<{ runs: { run_id: string; status: string }[] }>("GET", "/runs?limit=100");
   const run = runs.find(({ status }) => status === "succeeded")?.run_id;
+  const source = await first<{ source_id: string; last_run: { source_run_id: string } }>("/sources?name_search=Field", "sources");
   const thread = (await first<{ thread_id: string }>("/chat/threads", "threads"))?.thread_id;
   return {
     documents: "/documents/",
@@ -46,6 +47,13 @@ export async function routes(): Promise<Record<string, string>> {
     "knowledge-base-health": `/kbs/view/?id=${kb}&tab=health`,
     "knowledge-base-settings": `/kbs/view/?id=${kb}&tab=settings`,
     "new-knowledge-base": "/kbs/new/",
+    sources: "/sources/",
+    "new-source": "/sources/new/",
+    "new-source-of-kind": "/sources/new/?kind=folder",
+    source: `/sources/view/?id=${source?.source_id}`,
+    "source-items": `/sources/view/?id=${source?.source_id}&tab=items`,
+    "source-settings": `/sources/view/?id=${source?.source_id}&tab=settings`,
+    "source-run": `/sources/run/?source=${source?.source_id}&id=${source?.last_run.source_run_id}`,
     search: `/search/?kb=${kb}&q=When+are+invoices+payable`,
     "search-compared": `/search/?kb=${kb}&q=When+are+invoices+payable&b=lexical`,
     "search-filtered": `/search/?kb=${kb}&q=notice&f=${encodeURIComponent('{"document_name":{"$eq":"pump-manual.md"}}')}`,
