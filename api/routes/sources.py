@@ -104,6 +104,15 @@ async def delete_source(
     return Response(status_code=204)
 
 
+@router.post("/sources/test", operation_id="test_new_source")
+async def test_new_source(
+    services: ServicesOf, organization: CurrentOrganization, body: SourceCreate
+) -> SourceCheckResponse:
+    """Test the settings of a source before it is created. Nothing is stored; the API process connects, no worker."""
+    draft = body.draft(body.tag_ids)
+    return SourceCheckResponse.from_result(await services.ingestion.sources.check_draft(organization.id, draft))
+
+
 @router.post("/sources/{source_id}/test", operation_id="test_source")
 async def test_source(services: ServicesOf, organization: CurrentOrganization, source_id: str) -> SourceCheckResponse:
     """Test a source's settings and list its first items. Nothing is stored; the API process connects, no worker."""

@@ -19,7 +19,7 @@ test("a source is added by its kind's form, tested, run, mended and deleted", as
   await page.getByRole("link", { name: "Add source" }).first().click();
   await expectAccessible(page);
   await page.getByRole("link", { name: /^Folder/ }).click();
-  await page.getByRole("button", { name: "Add source and test" }).click();
+  await page.getByRole("button", { name: "Add source" }).click();
   await expect(page.getByText("Enter a name.")).toBeVisible();
   await page.getByLabel("Name", { exact: true }).fill("Field notes");
   await page.getByLabel("Path").fill(join(folder, "..", "..", "elsewhere"));
@@ -33,19 +33,26 @@ test("a source is added by its kind's form, tested, run, mended and deleted", as
   await page.getByLabel("Field of the item 1").fill("folder");
   await page.getByLabel("Metadata key 1").fill("shelf");
   await expectAccessible(page);
-  await page.getByRole("button", { name: "Add source and test" }).click();
 
-  // The address may not be read: the test says so, and the settings are one click away.
-  const dialog = page.getByRole("dialog", { name: "Test of Field notes" });
-  await expect(dialog.getByRole("alert")).toContainText("ANALYTIQ_SOURCES__FOLDERS");
-  await dialog.getByRole("link", { name: "Change settings" }).click();
+  // The folder may not be read: the test says so, and nothing that was typed is lost.
+  await page.getByRole("button", { name: "Test connection" }).click();
+  const trial = page.getByRole("dialog", { name: "Test of the new source" });
+  await expect(trial.getByRole("alert")).toContainText("ANALYTIQ_SOURCES__FOLDERS");
+  await trial.getByRole("button", { name: "Change settings" }).click();
   await page.getByLabel("Path").fill(folder);
+  await page.getByRole("button", { name: "Test connection" }).click();
+  await expect(trial.getByRole("row", { name: /heron\.txt.*folder: birds/ })).toBeVisible();
+  await expectAccessible(page);
+  await trial.getByRole("button", { name: "Done" }).click();
+  await page.getByRole("button", { name: "Add source" }).click();
+  await expect(page.getByRole("heading", { name: "Field notes", level: 1 })).toBeVisible();
+
+  await page.getByRole("link", { name: "Settings", exact: true }).first().click();
+  await page.getByLabel("Schedule").selectOption("Every week");
+  await page.getByLabel("Schedule").selectOption("On request");
+  await page.getByLabel("Exclude").fill("*.tmp");
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await expect(page.getByText("Saved. The next run")).toBeVisible();
-  await page.getByRole("button", { name: "Test connection" }).click();
-  await expect(dialog.getByRole("row", { name: /heron\.txt.*folder: birds/ })).toBeVisible();
-  await expectAccessible(page);
-  await dialog.getByRole("button", { name: "Close" }).last().click();
 
   await page.getByRole("button", { name: "Dry run" }).click();
   await page.getByRole("link", { name: "Runs", exact: true }).click();

@@ -72,26 +72,7 @@ class Sources:
             InvalidInputError: its kind does not accept the settings or credentials, or another field is wrong.
             ConflictError: the name is taken.
         """
-        now, source_id = clock.now(), new_id()
-        source = Source(
-            id=source_id,
-            organization_id=organization_id,
-            name=draft.name,
-            kind=draft.kind,
-            settings=dict(draft.settings),
-            credentials=self._connectors.sealed(draft.kind, draft.credentials),
-            identity_source=f"source:{source_id}",
-            tag_ids=draft.tag_ids,
-            metadata=dict(draft.metadata),
-            metadata_mapping=dict(draft.metadata_mapping),
-            filters=draft.filters,
-            when_vanished=draft.when_vanished,
-            vanished_tag_id=draft.vanished_tag_id,
-            interval_seconds=draft.interval_seconds,
-            next_run_at=now if draft.interval_seconds else None,
-            created_at=now,
-            updated_at=now,
-        )
+        source = self._drafted(organization_id, draft)
         _require_valid(source)
         await self._sources.insert(source)
         return source
@@ -164,14 +145,17 @@ class Sources:
 
     async def check(self, organization_id: str, source_id: str) -> CheckResult:
         """Test the settings, and list the first items; nothing is stored."""
-        source = await self.get(organization_id, source_id)
-        try:
-            async with asyncio.timeout(CHECK_SECONDS):
-                return await self._check(source)
-        except TimeoutError:
-            return CheckResult(f"The source did not answer within {CHECK_SECONDS:g} s.", "source_silent")
-        except AnalytiqError as error:
-            return CheckResult(error.detail, error.code)
+        return await self._tested(await self.get(organization_id, source_id))
+
+    async def check_draft(self, organization_id: str, draft: SourceDraft) -> CheckResult:
+        """Test the settings of a source that does not exist yet, and list the first items; nothing is stored.
+
+        Raises:
+            InvalidInputError: as for `create`.
+        """
+        source = self._drafted(organization_id, draft)
+        _require_valid(source)
+        return await self._tested(source)
 
     async def items(
         self, organization_id: str, source_id: str, query: ItemQuery, *, skip: int, limit: int
@@ -179,6 +163,38 @@ class Sources:
         """Return a page of a source's known items, and the count of matches."""
         await self.get(organization_id, source_id)
         return await self._items.page(organization_id, source_id, query, skip=skip, limit=limit)
+
+    def _drafted(self, organization_id: str, draft: SourceDraft) -> Source:
+        """Return the row of a draft, unchecked."""
+        now, source_id = clock.now(), new_id()
+        return Source(
+            id=source_id,
+            organization_id=organization_id,
+            name=draft.name,
+            kind=draft.kind,
+            settings=dict(draft.settings),
+            credentials=self._connectors.sealed(draft.kind, draft.credentials),
+            identity_source=f"source:{source_id}",
+            tag_ids=draft.tag_ids,
+            metadata=dict(draft.metadata),
+            metadata_mapping=dict(draft.metadata_mapping),
+            filters=draft.filters,
+            when_vanished=draft.when_vanished,
+            vanished_tag_id=draft.vanished_tag_id,
+            interval_seconds=draft.interval_seconds,
+            next_run_at=now if draft.interval_seconds else None,
+            created_at=now,
+            updated_at=now,
+        )
+
+    async def _tested(self, source: Source) -> CheckResult:
+        try:
+            async with asyncio.timeout(CHECK_SECONDS):
+                return await self._check(source)
+        except TimeoutError:
+            return CheckResult(f"The source did not answer within {CHECK_SECONDS:g} s.", "source_silent")
+        except AnalytiqError as error:
+            return CheckResult(error.detail, error.code)
 
     async def _check(self, source: Source) -> CheckResult:
         connector: Connector = self._connectors.open(source)

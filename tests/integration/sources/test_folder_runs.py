@@ -1,11 +1,13 @@
 """Runs of a folder source: what is there becomes documents, and follows every change."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from analytiq.errors import ConflictError, NotFoundError
+from analytiq.errors import ConflictError, InvalidInputError, NotFoundError
 from analytiq.ingestion.sources.kinds.folder import FolderConnector
+from analytiq.ingestion.sources.service import SourceDraft
 from analytiq.models.document import DocumentState
 from analytiq.models.source import ItemFilters, ItemOutcome, RunCounts, RunState, WhenVanished
 from analytiq.storage.client import MongoConnection
@@ -242,6 +244,20 @@ async def test_other_organizations_sources_are_unknown(sourcing: Sourcing) -> No
         await ingestion.source_runs.get(other.id, source.id, run.id)
     with pytest.raises(NotFoundError):
         await ingestion.sources.delete(other.id, source.id, deletes_documents=True)
+
+
+async def test_draft_is_tested_and_not_stored(sourcing: Sourcing) -> None:
+    sourcing.write("heron.txt", "The heron waits.")
+    sources = sourcing.tenant.services.ingestion.sources
+    draft = SourceDraft(name="Papers", kind="folder", settings={"path": str(sourcing.folder)})
+    found = await sources.check_draft(sourcing.id, draft)
+    assert (found.problem, [item.name for item in found.items]) == (None, ["heron.txt"])
+
+    elsewhere = replace(draft, settings={"path": str(sourcing.folder.parent.parent)})
+    assert "ANALYTIQ_SOURCES__FOLDERS" in str((await sources.check_draft(sourcing.id, elsewhere)).problem)
+    with pytest.raises(InvalidInputError, match=r"settings\.path"):
+        await sources.check_draft(sourcing.id, replace(draft, settings={}))
+    assert await sources.page(sourcing.id, name_search=None, skip=0, limit=10) == ([], 0)
 
 
 async def test_tag_of_a_source_is_not_deleted(sourcing: Sourcing) -> None:

@@ -11,6 +11,7 @@ export type RunItem = Schemas["SourceRunEntryResponse"];
 export type Outcome = Schemas["ItemOutcome"];
 export type Item = Schemas["SourceItemResponse"];
 export type SourceBody = Schemas["SourceCreate"];
+export type TestResult = Schemas["SourceCheckResponse"];
 
 export const ROWS = 50;
 const LIVE_MILLISECONDS = 1_000;
@@ -142,6 +143,11 @@ export function testQuery(sourceId: string, changedAt: string) {
     refetchOnWindowFocus: false,
     refetchOnReconnect: false,
   });
+}
+
+/** Connect with settings that are not stored yet. */
+export function testNewSource(body: SourceBody) {
+  return answered(api.POST("/v0/orgs/{organization_id}/sources/test", { params: { path: organizationPath() }, body }));
 }
 
 export function createSource(body: SourceBody) {

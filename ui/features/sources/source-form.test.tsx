@@ -52,7 +52,7 @@ function open(status: number, body: object) {
 }
 
 const field = (label: string) => screen.getByLabelText(new RegExp(`^${label}`), { selector: "input, textarea, select" });
-const add = () => userEvent.click(screen.getByRole("button", { name: "Add source and test" }));
+const add = () => userEvent.click(screen.getByRole("button", { name: "Add source" }));
 const alerts = () => screen.queryAllByRole("alert").map((alert) => alert.textContent.trim());
 
 describe("the form of a new source", () => {
@@ -84,6 +84,20 @@ describe("the form of a new source", () => {
         when_vanished: "delete",
       },
     });
+  });
+
+  it("tests what is typed without adding it", async () => {
+    const post = open(200, { is_ok: false, problem: "The wiki refuses the token.", items: [] });
+    await userEvent.type(field("Name"), "Handbook");
+    await userEvent.type(field("Address"), "https://wiki.example");
+    await userEvent.type(field("Token"), "s3cret");
+    await userEvent.click(screen.getByRole("button", { name: "Test connection" }));
+    await waitFor(() => expect(alerts()).toEqual(["The wiki refuses the token."]));
+    expect((post.mock.calls as unknown[][]).map(([path]) => path)).toEqual(["/v0/orgs/{organization_id}/sources/test"]);
+    await userEvent.click(screen.getByRole("button", { name: "Change settings" }));
+    expect(screen.queryByRole("dialog")).toBeNull();
+    expect(field("Token")).toHaveProperty("value", "s3cret");
+    expect(push).not.toHaveBeenCalled();
   });
 
   it("shows refusals at their fields, opens the folded ones, and keeps what was typed", async () => {

@@ -13,7 +13,7 @@ import { useWayBack } from "@/state/list-place";
 
 import { DeleteDialog } from "./delete-dialog";
 import { isLive, type Source } from "./queries";
-import { TestDialog } from "./test-dialog";
+import { SourceTestDialog } from "./test-dialog";
 import { useRuns } from "./use-runs";
 import { runState, scheduleWords } from "./words";
 
@@ -61,7 +61,7 @@ export function SourceHead({ source }: { source: Source }) {
           <Trash2 aria-hidden size={14} />
         </Button>
       </May>
-      {testing !== null && mayTest && <TestDialog source={source} onClose={() => void setTesting(null)} />}
+      {testing !== null && mayTest && <SourceTestDialog source={source} onClose={() => void setTesting(null)} />}
       {isDeleting && <DeleteDialog source={source} parent={parent} onClose={() => setDeleting(false)} />}
     </PageHead>
   );

@@ -12,31 +12,59 @@ import { DataTable } from "@/components/ui/data-table";
 import { Dialog } from "@/components/ui/dialog";
 import { formatBytes } from "@/lib/format";
 
-import { type Source, testQuery } from "./queries";
+import { type Source, type TestResult, testQuery } from "./queries";
 
-type FoundItem = Schemas["FoundItemResponse"];
+/** Tests the stored settings of a source. */
+export function SourceTestDialog({ source, onClose }: { source: Source; onClose: () => void }) {
+  const { data, error, isFetching, refetch } = useQuery(testQuery(source.source_id, source.updated_at));
+  return (
+    <TestDialog
+      title={`Test of ${source.name}`}
+      test={{ data, error, isTesting: isFetching }}
+      onAgain={() => void refetch()}
+      onClose={onClose}
+      change={
+        <May to="update_source">
+          <ButtonLink href={`/sources/view/?id=${source.source_id}&tab=settings`}>Change settings</ButtonLink>
+        </May>
+      }
+    />
+  );
+}
 
-/** Connects to the source and shows its first items; nothing is stored. */
-export function TestDialog({ source, onClose }: { source: Source; onClose: () => void }) {
-  const test = useQuery(testQuery(source.source_id, source.updated_at));
+/** Shows how the connection to a source is tested, and its first items; nothing is stored. */
+export function TestDialog({
+  title,
+  test,
+  change,
+  onAgain,
+  onClose,
+}: {
+  title: string;
+  test: { data: TestResult | undefined; error: Error | null; isTesting: boolean };
+  /** The way to the settings of a source that cannot be read. */
+  change: React.ReactNode;
+  onAgain: () => void;
+  onClose: () => void;
+}) {
   return (
     <Dialog
       open
       wide
       onOpenChange={(isOpen) => !isOpen && onClose()}
-      title={`Test of ${source.name}`}
+      title={title}
       footer={
         <>
-          <Button disabled={test.isFetching} onClick={() => void test.refetch()}>
+          <Button disabled={test.isTesting} onClick={onAgain}>
             <RotateCw aria-hidden size={14} /> Test again
           </Button>
           <Button variant="primary" onClick={onClose}>
-            Close
+            Done
           </Button>
         </>
       }
     >
-      {test.isFetching ? (
+      {test.isTesting ? (
         <div role="status">
           <State tone="working">Connecting…</State>
           <SkeletonBlock lines={4} />
@@ -44,25 +72,23 @@ export function TestDialog({ source, onClose }: { source: Source; onClose: () =>
       ) : test.error ? (
         <ErrorState error={test.error} title="The test could not run" />
       ) : test.data ? (
-        <Result source={source} result={test.data} />
+        <Result result={test.data} change={change} />
       ) : null}
     </Dialog>
   );
 }
 
-function Result({ source, result }: { source: Source; result: Schemas["SourceCheckResponse"] }) {
+function Result({ result, change }: { result: TestResult; change: React.ReactNode }) {
   if (!result.is_ok) {
     return (
       <div className="flex flex-col items-start gap-3">
         <Banner tone="failed">{result.problem ?? "The source cannot be read."}</Banner>
-        <May to="update_source">
-          <ButtonLink href={`/sources/view/?id=${source.source_id}&tab=settings`}>Change settings</ButtonLink>
-        </May>
+        {change}
       </div>
     );
   }
   if (result.items.length === 0) {
-    return <Banner tone="warning">The source answers, and has no items that its patterns accept.</Banner>;
+    return <Banner tone="warning">The source answers, but has no items that the patterns accept.</Banner>;
   }
   return (
     <div className="flex flex-col gap-3">
@@ -87,7 +113,7 @@ function Result({ source, result }: { source: Source; result: Schemas["SourceChe
   );
 }
 
-function FoundRow({ item }: { item: FoundItem }) {
+function FoundRow({ item }: { item: Schemas["FoundItemResponse"] }) {
   const fields = Object.entries(item.fields).map(
     ([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`,
   );

@@ -19,6 +19,8 @@ describe("a run in words", () => {
     expect([progressWords(run), progressOf(run)]).toEqual(["240 of about 1,000 items", 0.24]);
     const grown = { ...run, counts: { ...NONE, added: 1200 } };
     expect([progressWords(grown), progressOf(grown)]).toEqual(["1,200 items", 1]);
+    const chosen = { ...run, external_ids: ["a", "b"], counts: { ...NONE, changed: 1 } };
+    expect([progressWords(chosen), progressOf(chosen)]).toEqual(["1 of about 2 items", 0.5]);
     expect([progressWords({ ...RUN, state: "queued" }), progressOf(RUN)]).toEqual(["Waiting for a worker", null]);
   });
 

@@ -58,16 +58,25 @@ export function runKind(run: Pick<Run, "is_dry_run" | "trigger" | "accepts_losse
   return words.join(", ");
 }
 
+type Progressing = Pick<Run, "counts" | "known_before"> & { external_ids?: readonly string[] };
+
+/** The items that a run is expected to go through: the chosen ones, or as many as the source had. */
+function expectedItems(run: Progressing): number {
+  return run.external_ids?.length || run.known_before;
+}
+
 /** How far a run is: "240 of about 1,000 items". */
-export function progressWords(run: Pick<Run, "counts" | "known_before" | "state">): string {
+export function progressWords(run: Progressing & Pick<Run, "state">): string {
   if (run.state === "queued") return "Waiting for a worker";
   const listed = listedItems(run);
-  return run.known_before > listed ? `${formatCount(listed)} of about ${plural(run.known_before, "item")}` : plural(listed, "item");
+  const expected = expectedItems(run);
+  return expected > listed ? `${formatCount(listed)} of about ${plural(expected, "item")}` : plural(listed, "item");
 }
 
 /** The part that is done, from 0 to 1; null where nothing is known to compare with. */
-export function progressOf(run: Pick<Run, "counts" | "known_before">): number | null {
-  return run.known_before > 0 ? Math.min(1, listedItems(run) / run.known_before) : null;
+export function progressOf(run: Progressing): number | null {
+  const expected = expectedItems(run);
+  return expected > 0 ? Math.min(1, listedItems(run) / expected) : null;
 }
 
 /** "12 added, 3 failed"; unchanged items only where there is nothing else. */
