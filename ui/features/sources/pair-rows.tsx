@@ -1,50 +1,51 @@
 "use client";
 
 import { Plus, X } from "lucide-react";
-import { type Control, useController } from "react-hook-form";
 
 import { May } from "@/components/may";
 import { Button } from "@/components/ui/button";
 import { Input } from "@/components/ui/field";
-import { FieldProblem } from "@/components/ui/form";
 
-import type { Pair, SourceValues } from "./source-values";
+import type { PairList } from "./schema-fields";
 
-/** Rows of two texts: an item's field and a metadata key, or a key and its value. */
+/** Rows of two texts: an item's field and a metadata key, or a name and its value. */
 export function PairRows({
-  control,
-  name,
   title,
   hint,
   columns: [first, second],
   add,
+  pairs,
+  onChange,
+  isHidden = false,
+  children,
 }: {
-  control: Control<SourceValues>;
-  name: "metadata" | "metadata_mapping";
-  title: string;
-  hint: string;
+  title: React.ReactNode;
+  hint: string | undefined;
   columns: readonly [string, string];
   /** The words of the button that adds a row. */
   add: string;
+  pairs: PairList;
+  onChange: (pairs: PairList) => void;
+  /** The second texts are secrets. */
+  isHidden?: boolean;
+  /** What is wrong with the rows. */
+  children: React.ReactNode;
 }) {
-  const { field } = useController({ control, name });
-  const pairs = field.value;
-  const change = (at: number, part: Partial<Pair>) =>
-    field.onChange(pairs.map((pair, other) => (other === at ? { ...pair, ...part } : pair)));
+  const change = (at: number, pair: readonly [string, string]) => onChange(pairs.map((old, other) => (other === at ? pair : old)));
   return (
     <fieldset className="flex flex-col gap-2">
       <legend className="font-medium">{title}</legend>
-      <p className="text-text-3">{hint}</p>
-      {pairs.map((pair, at) => (
+      {hint && <p className="text-text-3">{hint}</p>}
+      {pairs.map(([key, value], at) => (
         <div key={at} className="flex items-center gap-2">
           <Input
             aria-label={`${first} ${at + 1}`}
             placeholder={first}
             className="min-w-0 flex-1"
-            value={pair.key}
+            value={key}
             maxLength={200}
             autoComplete="off"
-            onChange={(event) => change(at, { key: event.target.value })}
+            onChange={(event) => change(at, [event.target.value, value])}
           />
           <span aria-hidden className="text-text-3">
             →
@@ -53,16 +54,17 @@ export function PairRows({
             aria-label={`${second} ${at + 1}`}
             placeholder={second}
             className="min-w-0 flex-1"
-            value={pair.value}
-            autoComplete="off"
-            onChange={(event) => change(at, { value: event.target.value })}
+            type={isHidden ? "password" : "text"}
+            value={value}
+            autoComplete={isHidden ? "new-password" : "off"}
+            onChange={(event) => change(at, [key, event.target.value])}
           />
           <May to="update_source">
             <Button
               variant="quiet"
               isIcon
-              aria-label={`Remove row ${at + 1} of ${title.toLowerCase()}`}
-              onClick={() => field.onChange(pairs.filter((_, other) => other !== at))}
+              aria-label={`Remove ${key === "" ? `row ${at + 1}` : key}`}
+              onClick={() => onChange(pairs.filter((_, other) => other !== at))}
             >
               <X aria-hidden size={14} />
             </Button>
@@ -70,11 +72,11 @@ export function PairRows({
         </div>
       ))}
       <May to="update_source">
-        <Button size="small" className="self-start" onClick={() => field.onChange([...pairs, { key: "", value: "" }])}>
+        <Button size="small" className="self-start" onClick={() => onChange([...pairs, ["", ""]])}>
           <Plus aria-hidden size={13} /> {add}
         </Button>
       </May>
-      <FieldProblem control={control} name={name} />
+      {children}
     </fieldset>
   );
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { fieldsOf, readFields, textsOf } from "./schema-fields";
+import { fieldsOf, pairsText, readFields, secretFieldsOf, textsOf } from "./schema-fields";
 
 /** As pydantic writes it. */
 const SCHEMA = {
@@ -22,7 +22,7 @@ const FIELDS = fieldsOf(SCHEMA);
 describe("a form made from a schema", () => {
   it("has a field for each property, of its kind, with a label as people write it", () => {
     expect(FIELDS.map(({ name, label, kind, isRequired }) => [name, label, kind, isRequired])).toEqual([
-      ["start_urls", "Start urls", "lines", true],
+      ["start_urls", "Start URLs", "lines", true],
       ["max_pages", "Max pages", "number", false],
       ["delay", "Delay", "number", false],
       ["include_hidden", "Include hidden", "boolean", false],
@@ -34,9 +34,36 @@ describe("a form made from a schema", () => {
     expect(FIELDS[4]?.choices).toEqual(["shallow", "deep"]);
   });
 
-  it("hides every text of credentials", () => {
-    const fields = fieldsOf({ properties: { user: { type: "string" }, port: { type: "integer" } } }, true);
-    expect(fields.map(({ kind }) => kind)).toEqual(["secret", "number"]);
+  it("hides the texts of credentials: the marked ones, or all", () => {
+    const plain = { user: { type: "string" }, port: { type: "integer" } };
+    expect(secretFieldsOf({ properties: plain }).map(({ kind }) => kind)).toEqual(["secret", "number"]);
+    const marked = {
+      ...plain,
+      headers: { type: "object", additionalProperties: { type: "string", format: "password", writeOnly: true } },
+      cookie: { anyOf: [{ type: "string", format: "password", writeOnly: true }, { type: "null" }] },
+    };
+    expect(secretFieldsOf({ properties: marked }).map(({ kind, isHidden }) => [kind, isHidden])).toEqual([
+      ["text", false],
+      ["number", false],
+      ["pairs", true],
+      ["secret", false],
+    ]);
+  });
+
+  it("reads names with values, each name once", () => {
+    const fields = fieldsOf({ properties: { headers: { type: "object", additionalProperties: { type: "string" } } } });
+    const stored = { headers: { Authorization: "Bearer x", Accept: "text/html" } };
+    expect(readFields(fields, textsOf(fields, stored)).values).toEqual(stored);
+    const typed = (...pairs: [string, string][]) => readFields(fields, { headers: pairsText(pairs) });
+    expect(typed(["A", "1"], ["A ", "2"]).problems).toEqual([{ name: "headers", problem: "Use each name once." }]);
+    expect(typed(["", "1"]).problems).toEqual([{ name: "headers", problem: "Fill in each row, or remove it." }]);
+    expect(typed()).toEqual({ values: {}, problems: [] });
+  });
+
+  it("empties a list that has a default", () => {
+    const fields = fieldsOf({ properties: { drop: { type: "array", items: { type: "string" }, default: ["utm_*"] } } });
+    expect(textsOf(fields, {})).toEqual({ drop: "utm_*" });
+    expect(readFields(fields, { drop: " " }).values).toEqual({ drop: [] });
   });
 
   it("shows defaults, and gives back what was stored", () => {

@@ -2,13 +2,15 @@
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-export type FieldKind = "text" | "secret" | "number" | "boolean" | "choice" | "lines" | "json";
+export type FieldKind = "text" | "secret" | "number" | "boolean" | "choice" | "lines" | "pairs" | "json";
 
 export interface SchemaField {
   name: string;
   label: string;
   hint: string | undefined;
   kind: FieldKind;
+  /** Of pairs: the values are not shown as they are typed. */
+  isHidden: boolean;
   isRequired: boolean;
   /** Of a number: no fraction. */
   isWhole: boolean;
@@ -18,8 +20,17 @@ export interface SchemaField {
 
 const isObject = (value: unknown): value is JsonSchema => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The fields of an object's schema in its order. With `areSecret` no text is shown as it is typed. */
-export function fieldsOf(schema: JsonSchema, areSecret = false): SchemaField[] {
+const isMarked = (schema: JsonSchema) => schema["format"] === "password" || schema["writeOnly"] === true;
+
+/** The fields of credentials: unless the schema marks some of them as secret, all of them are. */
+export function secretFieldsOf(schema: JsonSchema): SchemaField[] {
+  const fields = fieldsOf(schema);
+  if (fields.some(({ kind, isHidden }) => kind === "secret" || isHidden)) return fields;
+  return fields.map((field) => ({ ...field, kind: field.kind === "text" ? "secret" : field.kind, isHidden: true }));
+}
+
+/** The fields of an object's schema in its order. */
+export function fieldsOf(schema: JsonSchema): SchemaField[] {
   const properties = isObject(schema["properties"]) ? schema["properties"] : {};
   const required = Array.isArray(schema["required"]) ? (schema["required"] as unknown[]) : [];
   return Object.entries(properties).map(([name, declared]) => {
@@ -31,7 +42,8 @@ export function fieldsOf(schema: JsonSchema, areSecret = false): SchemaField[] {
       name,
       label: labelOf(name, own["title"]),
       hint: typeof description === "string" ? description : undefined,
-      kind: kind === "text" && (areSecret || resolved["format"] === "password" || resolved["writeOnly"] === true) ? "secret" : kind,
+      kind: kind === "text" && isMarked(resolved) ? "secret" : kind,
+      isHidden: kind === "pairs" && isMarked(resolve(resolved["additionalProperties"] as JsonSchema, schema)),
       isRequired: required.includes(name),
       isWhole: resolved["type"] === "integer",
       choices: choicesOf(resolved),
@@ -44,7 +56,8 @@ export function fieldsOf(schema: JsonSchema, areSecret = false): SchemaField[] {
 function labelOf(name: string, title: unknown): string {
   const words = name.replaceAll("_", " ");
   if (typeof title === "string" && title.toLowerCase() !== words.toLowerCase()) return title;
-  return words.slice(0, 1).toUpperCase() + words.slice(1);
+  const written = words.replace(/\b(url|id|api)(s?)\b/g, (_, word: string, end: string) => word.toUpperCase() + end);
+  return written.slice(0, 1).toUpperCase() + written.slice(1);
 }
 
 /** More references than any schema needs: one that refers to itself ends here. */
@@ -83,6 +96,10 @@ function kindOf(schema: JsonSchema, root: JsonSchema): FieldKind {
       const items = isObject(schema["items"]) ? resolve(schema["items"], root) : {};
       return items["type"] === "string" ? "lines" : "json";
     }
+    case "object": {
+      const values = schema["additionalProperties"];
+      return isObject(values) && !isObject(schema["properties"]) && resolve(values, root)["type"] === "string" ? "pairs" : "json";
+    }
     default:
       return "json";
   }
@@ -97,9 +114,21 @@ function choicesOf(schema: JsonSchema): string[] {
 export function textOf(field: SchemaField, value: unknown): string {
   const shown = value === undefined ? field.default : value;
   if (shown === undefined || shown === null) return field.kind === "boolean" ? "false" : "";
+  if (field.kind === "pairs" && isObject(shown)) return pairsText(Object.entries(shown).map(([key, value]) => [key, String(value)]));
   if (field.kind === "lines" && Array.isArray(shown)) return shown.join("\n");
   if (field.kind === "json" || typeof shown === "object") return JSON.stringify(shown, null, 2);
   return `${shown as string | number | boolean}`;
+}
+
+/** Rows of names and values, as the form holds them: names may be typed twice or not yet. */
+export type PairList = readonly (readonly [string, string])[];
+
+export function pairsText(pairs: PairList): string {
+  return pairs.length === 0 ? "" : JSON.stringify(pairs);
+}
+
+export function pairsOf(text: string): PairList {
+  return text === "" ? [] : (JSON.parse(text) as PairList);
 }
 
 export type Read = { value: unknown } | { problem: string } | "omitted";
@@ -107,6 +136,9 @@ export type Read = { value: unknown } | { problem: string } | "omitted";
 /** What a field's text stands for; an empty one is omitted, so that the default holds. */
 export function readField(field: SchemaField, text: string): Read {
   if (field.kind === "boolean") return { value: text === "true" };
+  // Emptied, a list that has a default is meant to be empty.
+  if (field.kind === "lines" && linesOf(text).length === 0 && Array.isArray(field.default) && field.default.length > 0)
+    return { value: [] };
   if (text.trim() === "") return field.isRequired ? { problem: `Enter a value for “${field.label}”.` } : "omitted";
   switch (field.kind) {
     case "number": {
@@ -116,6 +148,13 @@ export function readField(field: SchemaField, text: string): Read {
     }
     case "lines":
       return { value: linesOf(text) };
+    case "pairs": {
+      const pairs = pairsOf(text).map(([key, value]) => [key.trim(), value] as const);
+      if (pairs.some(([key]) => key === "")) return { problem: "Fill in each row, or remove it." };
+      return new Set(pairs.map(([key]) => key)).size < pairs.length
+        ? { problem: "Use each name once." }
+        : { value: Object.fromEntries(pairs) };
+    }
     case "json":
       try {
         return { value: JSON.parse(text) as unknown };

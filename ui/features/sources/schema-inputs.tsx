@@ -4,7 +4,8 @@ import { type Control, useController } from "react-hook-form";
 
 import { FieldProblem, SelectField, TextareaField, TextField } from "@/components/ui/form";
 
-import type { SchemaField } from "./schema-fields";
+import { PairRows } from "./pair-rows";
+import { pairsOf, pairsText, type SchemaField } from "./schema-fields";
 import type { SourceValues } from "./source-values";
 
 interface InputProps {
@@ -13,9 +14,16 @@ interface InputProps {
   field: SchemaField;
 }
 
-/** The inputs of a kind's settings or credentials. */
+/** The inputs of a kind's settings or credentials, and what is wrong with them together. */
 export function SchemaInputs({ fields, ...rest }: Omit<InputProps, "field"> & { fields: readonly SchemaField[] }) {
-  return fields.map((field) => <SchemaInput key={field.name} field={field} {...rest} />);
+  return (
+    <>
+      {fields.map((field) => (
+        <SchemaInput key={field.name} field={field} {...rest} />
+      ))}
+      <FieldProblem control={rest.control} name={rest.part} />
+    </>
+  );
 }
 
 function SchemaInput({ control, part, field }: InputProps) {
@@ -40,6 +48,8 @@ function SchemaInput({ control, part, field }: InputProps) {
       );
     case "lines":
       return <TextareaField {...shared} hint={withMore(field.hint, "One on each line.")} rows={3} spellCheck={false} />;
+    case "pairs":
+      return <SchemaPairs control={control} part={part} field={field} />;
     case "json":
       return <TextareaField {...shared} hint={withMore(field.hint, "As JSON.")} rows={4} spellCheck={false} className="font-mono" />;
     case "secret":
@@ -76,5 +86,23 @@ function SchemaSwitch({ control, part, field }: InputProps) {
       {field.hint && <span className="text-text-3">{field.hint}</span>}
       <FieldProblem control={control} name={`${part}.${field.name}`} />
     </div>
+  );
+}
+
+function SchemaPairs({ control, part, field }: InputProps) {
+  const name = `${part}.${field.name}` as const;
+  const { field: bound } = useController({ control, name });
+  return (
+    <PairRows
+      title={field.isRequired ? field.label : <Optional label={field.label} />}
+      hint={field.hint}
+      columns={["Name", "Value"]}
+      add="Add row"
+      pairs={pairsOf(bound.value)}
+      onChange={(pairs) => bound.onChange(pairsText(pairs))}
+      isHidden={field.isHidden}
+    >
+      <FieldProblem control={control} name={name} />
+    </PairRows>
   );
 }

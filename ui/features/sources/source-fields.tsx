@@ -1,11 +1,11 @@
 "use client";
 
 import { useState } from "react";
-import { type Control, type UseFormReturn, useFormState, useWatch } from "react-hook-form";
+import { type Control, useController, type UseFormReturn, useFormState, useWatch } from "react-hook-form";
 
 import { May } from "@/components/may";
 import { Button } from "@/components/ui/button";
-import { SelectField, TextareaField, TextField } from "@/components/ui/form";
+import { FieldProblem, SelectField, TextareaField, TextField } from "@/components/ui/form";
 
 import { PairRows } from "./pair-rows";
 import { SchemaInputs } from "./schema-inputs";
@@ -58,7 +58,7 @@ function MoreFields({ control }: { control: Control<SourceValues> }) {
       <summary className="cursor-pointer font-medium">Choose items and set metadata</summary>
       <div className="mt-4 flex flex-col gap-4">
         <Filters control={control} />
-        <PairRows
+        <MetadataRows
           control={control}
           name="metadata_mapping"
           title="Metadata from items"
@@ -66,7 +66,7 @@ function MoreFields({ control }: { control: Control<SourceValues> }) {
           columns={["Field of the item", "Metadata key"]}
           add="Map field"
         />
-        <PairRows
+        <MetadataRows
           control={control}
           name="metadata"
           title="Fixed metadata"
@@ -176,5 +176,25 @@ function Filters({ control }: { control: Control<SourceValues> }) {
         className="max-w-[160px]"
       />
     </>
+  );
+}
+
+function MetadataRows({
+  control,
+  name,
+  ...rest
+}: { control: Control<SourceValues>; name: "metadata" | "metadata_mapping" } & Pick<
+  React.ComponentProps<typeof PairRows>,
+  "title" | "hint" | "columns" | "add"
+>) {
+  const { field } = useController({ control, name });
+  return (
+    <PairRows
+      {...rest}
+      pairs={field.value.map(({ key, value }) => [key, value])}
+      onChange={(pairs) => field.onChange(pairs.map(([key, value]) => ({ key, value })))}
+    >
+      <FieldProblem control={control} name={name} />
+    </PairRows>
   );
 }

@@ -5,7 +5,7 @@ import * as z from "zod/mini";
 import { ApiError } from "@/api/errors";
 
 import type { Source, SourceBody, SourceKind } from "./queries";
-import { fieldsOf, linesOf, readFields, type SchemaField, textsOf } from "./schema-fields";
+import { fieldsOf, linesOf, readFields, type SchemaField, secretFieldsOf, textsOf } from "./schema-fields";
 
 const PAIRS = z.array(z.object({ key: z.string(), value: z.string() }));
 const VALUES = z.object({
@@ -35,7 +35,7 @@ export interface KindFields {
 }
 
 export function kindFields(kind: SourceKind): KindFields {
-  return { settings: fieldsOf(kind.settings_schema), credentials: fieldsOf(kind.credentials_schema, true) };
+  return { settings: fieldsOf(kind.settings_schema), credentials: secretFieldsOf(kind.credentials_schema) };
 }
 
 /** Offered intervals in seconds; "" is on request only. */
