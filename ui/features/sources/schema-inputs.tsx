@@ -15,13 +15,21 @@ interface InputProps {
 }
 
 /** The inputs of a kind's settings or credentials, and what is wrong with them together. */
-export function SchemaInputs({ fields, ...rest }: Omit<InputProps, "field"> & { fields: readonly SchemaField[] }) {
+export function SchemaInputs({
+  fields,
+  hasProblem = true,
+  ...rest
+}: Omit<InputProps, "field"> & {
+  fields: readonly SchemaField[];
+  /** False for a second list of the same part. */
+  hasProblem?: boolean;
+}) {
   return (
     <>
       {fields.map((field) => (
         <SchemaInput key={field.name} field={field} {...rest} />
       ))}
-      <FieldProblem control={rest.control} name={rest.part} />
+      {hasProblem && <FieldProblem control={rest.control} name={rest.part} />}
     </>
   );
 }

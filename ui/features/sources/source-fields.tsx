@@ -31,7 +31,7 @@ export function SourceFields({
   return (
     <>
       <TextField control={control} name="name" label="Name" required autoFocus={isFresh} maxLength={200} autoComplete="off" />
-      <SchemaInputs control={control} part="settings" fields={kind.settings} />
+      <Settings control={control} fields={kind.settings} />
       {kind.credentials.length > 0 && <Credentials form={form} kind={kind} hasStored={hasStored} />}
       <div className={SECTION}>
         <SourceTags control={control} />
@@ -39,6 +39,31 @@ export function SourceFields({
       <Schedule control={control} />
       <Vanished control={control} />
       <MoreFields control={control} />
+    </>
+  );
+}
+
+/** More optional settings than this are folded away. */
+const SHOWN_OPTIONAL = 3;
+
+/** The kind's settings; many optional ones stand folded below the others. */
+function Settings({ control, fields }: { control: Control<SourceValues>; fields: KindFields["settings"] }) {
+  const { errors } = useFormState({ control });
+  const [isOpen, setOpen] = useState(false);
+  const optional = fields.filter((field) => !field.isRequired);
+  if (optional.length <= SHOWN_OPTIONAL) return <SchemaInputs control={control} part="settings" fields={fields} />;
+  return (
+    <>
+      <SchemaInputs control={control} part="settings" fields={fields.filter((field) => field.isRequired)} />
+      <details
+        open={isOpen || optional.some(({ name }) => errors.settings?.[name] !== undefined)}
+        onToggle={(event) => setOpen(event.currentTarget.open)}
+      >
+        <summary className="cursor-pointer font-medium">More settings</summary>
+        <div className="mt-4 flex flex-col gap-5">
+          <SchemaInputs control={control} part="settings" fields={optional} hasProblem={false} />
+        </div>
+      </details>
     </>
   );
 }
