@@ -18,7 +18,7 @@ const CHOICES = [
   { value: "delete", label: "Delete its documents", note: "They leave all knowledge bases. This cannot be undone." },
 ] as const;
 
-/** Asks what becomes of the documents; the name has to be typed where they are deleted. */
+/** A dialog that asks whether the documents stay; deleting them needs the typed name. */
 export function DeleteDialog({
   source,
   parent,

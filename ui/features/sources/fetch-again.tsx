@@ -7,7 +7,7 @@ import { Button } from "@/components/ui/button";
 
 import { useRuns } from "./use-runs";
 
-/** Fetches one item again, whatever its version, and shows that run. */
+/** A button that fetches one item again, whatever its version, and opens that run. */
 export function FetchAgain({
   sourceId,
   externalId,

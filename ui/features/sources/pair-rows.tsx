@@ -22,13 +22,13 @@ export function PairRows({
   title: React.ReactNode;
   hint: string | undefined;
   columns: readonly [string, string];
-  /** The words of the button that adds a row. */
+  /** Label of the button that adds a row. */
   add: string;
   pairs: PairList;
   onChange: (pairs: PairList) => void;
   /** The second texts are secrets. */
   isHidden?: boolean;
-  /** What is wrong with the rows. */
+  /** Problems of the rows. */
   children: React.ReactNode;
 }) {
   const change = (at: number, pair: readonly [string, string]) => onChange(pairs.map((old, other) => (other === at ? pair : old)));

@@ -15,7 +15,7 @@ export type TestResult = Schemas["SourceCheckResponse"];
 
 export const ROWS = 50;
 const LIVE_MILLISECONDS = 1_000;
-/** A schedule starts runs by itself. */
+/** Interval while nothing runs: a schedule may start a run. */
 const QUIET_MILLISECONDS = 10_000;
 
 export function isLive(run: Pick<Run, "ended_at"> | null | undefined): boolean {

@@ -14,7 +14,7 @@ import { ItemName } from "./items-tab";
 import { isLive, type Outcome, outcomesQuery, ROWS, type RunDetail, type RunItem, type Source } from "./queries";
 import { countedItems, OUTCOME_TONES, OUTCOME_WORDS, OUTCOMES } from "./words";
 
-/** The items of a run, of all outcomes or of one. */
+/** The items of a run, optionally of one outcome. */
 export function RunItems({
   run,
   source,

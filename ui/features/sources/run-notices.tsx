@@ -11,7 +11,7 @@ import { plural } from "@/lib/format";
 import type { RunDetail, Source } from "./queries";
 import { useRestart } from "./use-runs";
 
-/** What a person has to know of a run: why it failed, and what it did not remove. */
+/** Notices of a run: the reason of its failure, withheld removals. */
 export function RunNotices({ run, source }: { run: RunDetail; source: Source }) {
   const isOver = run.ended_at !== null;
   const hasNotices = run.error !== null || run.is_dry_run || run.withheld_removals > 0 || !run.is_whole;

@@ -8,7 +8,7 @@ import type { Run } from "./queries";
 import { useRuns } from "./use-runs";
 import { countWords, progressOf, progressWords, runKind, runState } from "./words";
 
-/** How far an unfinished run is, and the way to stop it. */
+/** Progress of an unfinished run, with its cancel button. */
 export function RunProgress({ run }: { run: Run }) {
   const { cancel } = useRuns(run.source_id);
   const { tone, label } = runState(run);

@@ -1,4 +1,4 @@
-/** A kind's JSON schema as fields of a form, and the typed texts as values of the schema: decisions without React. */
+/** Conversion of a kind's JSON schema to form fields, and of typed texts to values. Pure. */
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -9,10 +9,10 @@ export interface SchemaField {
   label: string;
   hint: string | undefined;
   kind: FieldKind;
-  /** Of pairs: the values are not shown as they are typed. */
+  /** For pairs: the values are secrets. */
   isHidden: boolean;
   isRequired: boolean;
-  /** Of a number: no fraction. */
+  /** For a number: no fraction. */
   isWhole: boolean;
   choices: readonly string[];
   default: unknown;
@@ -22,14 +22,14 @@ const isObject = (value: unknown): value is JsonSchema => typeof value === "obje
 
 const isMarked = (schema: JsonSchema) => schema["format"] === "password" || schema["writeOnly"] === true;
 
-/** The fields of credentials: unless the schema marks some of them as secret, all of them are. */
+/** Return the fields of credentials: the marked ones are secret, or all if none is marked. */
 export function secretFieldsOf(schema: JsonSchema): SchemaField[] {
   const fields = fieldsOf(schema);
   if (fields.some(({ kind, isHidden }) => kind === "secret" || isHidden)) return fields;
   return fields.map((field) => ({ ...field, kind: field.kind === "text" ? "secret" : field.kind, isHidden: true }));
 }
 
-/** The fields of an object's schema in its order. */
+/** Return the fields of an object's schema in its order. */
 export function fieldsOf(schema: JsonSchema): SchemaField[] {
   const properties = isObject(schema["properties"]) ? schema["properties"] : {};
   const required = Array.isArray(schema["required"]) ? (schema["required"] as unknown[]) : [];
@@ -52,7 +52,7 @@ export function fieldsOf(schema: JsonSchema): SchemaField[] {
   });
 }
 
-/** "Include Hidden" is what pydantic makes of include_hidden: written as a sentence; any other title is meant. */
+/** Return the label in sentence case: pydantic derives "Include Hidden" from include_hidden. Other titles stay. */
 function labelOf(name: string, title: unknown): string {
   const words = name.replaceAll("_", " ");
   if (typeof title === "string" && title.toLowerCase() !== words.toLowerCase()) return title;
@@ -60,7 +60,7 @@ function labelOf(name: string, title: unknown): string {
   return written.slice(0, 1).toUpperCase() + written.slice(1);
 }
 
-/** More references than any schema needs: one that refers to itself ends here. */
+/** Limit of nested references; stops at a schema that refers to itself. */
 const MOST_REFERENCES = 10;
 
 /** Follow references, and leave out the null of an optional value. */
@@ -110,7 +110,7 @@ function choicesOf(schema: JsonSchema): string[] {
   return values.every((value) => typeof value === "string") ? values : [];
 }
 
-/** A stored value, or the default, as the form holds it. */
+/** Return the text of a stored value, or of the default. */
 export function textOf(field: SchemaField, value: unknown): string {
   const shown = value === undefined ? field.default : value;
   if (shown === undefined || shown === null) return field.kind === "boolean" ? "false" : "";
@@ -120,7 +120,7 @@ export function textOf(field: SchemaField, value: unknown): string {
   return `${shown as string | number | boolean}`;
 }
 
-/** Rows of names and values, as the form holds them: names may be typed twice or not yet. */
+/** Rows of names and values while they are typed: names may be empty or repeated. */
 export type PairList = readonly (readonly [string, string])[];
 
 export function pairsText(pairs: PairList): string {
@@ -133,7 +133,7 @@ export function pairsOf(text: string): PairList {
 
 export type Read = { value: unknown } | { problem: string } | "omitted";
 
-/** What a field's text stands for; an empty one is omitted, so that the default holds. */
+/** Convert a field's text to its value; empty text is omitted, so that the default applies. */
 export function readField(field: SchemaField, text: string): Read {
   if (field.kind === "boolean") return { value: text === "true" };
   // Emptied, a list that has a default is meant to be empty.
@@ -168,7 +168,7 @@ export function readField(field: SchemaField, text: string): Read {
   }
 }
 
-/** The lines that have text. */
+/** Return the lines that have text. */
 export function linesOf(text: string): string[] {
   return text
     .split("\n")
@@ -176,7 +176,7 @@ export function linesOf(text: string): string[] {
     .filter((line) => line !== "");
 }
 
-/** All fields' values by name, with the problems of those that cannot be sent. */
+/** Convert all texts to values by name; return the problems of the others. */
 export function readFields(fields: readonly SchemaField[], texts: Readonly<Record<string, string>>) {
   const values: Record<string, unknown> = {};
   const problems: { name: string; problem: string }[] = [];

@@ -14,7 +14,7 @@ interface InputProps {
   field: SchemaField;
 }
 
-/** The inputs of a kind's settings or credentials, and what is wrong with them together. */
+/** The inputs of a kind's settings or credentials, and their common problem. */
 export function SchemaInputs({
   fields,
   hasProblem = true,

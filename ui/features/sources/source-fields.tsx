@@ -70,7 +70,7 @@ function Settings({ control, fields }: { control: Control<SourceValues>; fields:
 
 const FOLDED = ["include", "exclude", "max_item_megabytes", "metadata", "metadata_mapping"] as const;
 
-/** The fields that few sources need; open where they hold something or something is wrong with them. */
+/** Fields that few sources need; unfolded if one has a value or a problem. */
 function MoreFields({ control }: { control: Control<SourceValues> }) {
   const { errors, defaultValues } = useFormState({ control });
   const [isOpen, setOpen] = useState(() => FOLDED.some((name) => (defaultValues?.[name]?.length ?? 0) > 0));

@@ -23,7 +23,7 @@ export function useParent() {
   return { href, label: "Sources", onFollow: take };
 }
 
-/** The name of a source, its state, and what can be done with it. */
+/** Name, state and actions of a source. */
 export function SourceHead({ source }: { source: Source }) {
   const parent = useParent();
   const [isDeleting, setDeleting] = useState(false);

@@ -1,4 +1,4 @@
-/** A source as its form holds it and as the API takes it. Names are the API's; numbers, lists and JSON are as typed. */
+/** Conversion between a source and its form. Fields have the API's names; numbers, lists and JSON are typed texts. */
 
 import * as z from "zod/mini";
 
@@ -11,7 +11,7 @@ const PAIRS = z.array(z.object({ key: z.string(), value: z.string() }));
 const VALUES = z.object({
   name: z.string(),
   settings: z.record(z.string(), z.string()),
-  /** Whether credentials are sent: those of a source are replaced as a whole, and are kept otherwise. */
+  /** False keeps the stored credentials; true replaces all of them. */
   sends_credentials: z.boolean(),
   credentials: z.record(z.string(), z.string()),
   tag_ids: z.array(z.string()),
@@ -65,12 +65,12 @@ export function valuesOf(kind: KindFields, source?: Source): SourceValues {
   };
 }
 
-/** As `readMetadata` reads it again. */
+/** Return the text that `readMetadata` converts back. */
 function metadataText(value: unknown): string {
   return typeof value === "string" && typeof readMetadata(value) === "string" ? value : JSON.stringify(value);
 }
 
-/** A number, true, false or JSON as such, anything else as text; quotes make a text of a number. */
+/** Convert a text to a number, boolean or other JSON value; anything else, and JSON in quotes, is text. */
 export function readMetadata(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -115,7 +115,7 @@ function problemsOf(kind: KindFields, values: SourceValues): Problem[] {
   return [...problems, ...pairProblems("metadata", values.metadata), ...pairProblems("metadata_mapping", values.metadata_mapping)];
 }
 
-/** Checks the form of a source of a kind. */
+/** Return the schema of a source's form. */
 export function sourceSchema(kind: KindFields) {
   return VALUES.check((context) => {
     for (const { path, message } of problemsOf(kind, context.value)) {
@@ -129,7 +129,7 @@ function intervalOf({ schedule, schedule_minutes: minutes }: SourceValues): numb
   return schedule === "" ? null : Number(schedule);
 }
 
-/** As the API takes it, without the kind; the values have no problems. */
+/** Return the API's body without the kind, from values without problems. */
 export function bodyOf(kind: KindFields, values: SourceValues) {
   const megabytes = values.max_item_megabytes.trim();
   return {
@@ -152,7 +152,7 @@ export function bodyOf(kind: KindFields, values: SourceValues) {
   };
 }
 
-/** The form's field of each refused field: lists are one field here, and filters stand by themselves. */
+/** Map the API's refused fields to the form's: a list is one field here, and filters have no prefix. */
 export function renamedFields(error: Error): Record<string, Extract<keyof SourceValues, string>> {
   const fields = error instanceof ApiError ? error.fields.map(({ field }) => field) : [];
   return Object.fromEntries(

@@ -30,7 +30,7 @@ export function SourceTags({ control }: { control: Control<SourceValues> }) {
   );
 }
 
-/** The tag of documents whose item is gone. */
+/** The tag of documents of vanished items. */
 export function VanishedTag({ control }: { control: Control<SourceValues> }) {
   const { field } = useController({ control, name: "vanished_tag_id" });
   return (
@@ -55,7 +55,7 @@ function ChosenTags({
 }: {
   label: string;
   hint?: string;
-  /** The words of the button that opens the picker. */
+  /** Label of the button that opens the picker. */
   add: string;
   chosen: readonly string[];
   onChange: (tagId: string, isOn: boolean) => void;

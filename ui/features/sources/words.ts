@@ -29,7 +29,7 @@ export function countedItems({ counts }: Pick<Run, "counts">): number {
   return OUTCOMES.reduce((sum, outcome) => sum + counts[outcome], 0);
 }
 
-/** Items of the source that a run has been through; removed ones are no longer in it. */
+/** Return the number of items that a run has listed; removed items are not listed. */
 export function listedItems({ counts }: Pick<Run, "counts">): number {
   return countedItems({ counts }) - counts.removed;
 }
@@ -51,7 +51,7 @@ export function runState(run: Pick<Run, "state" | "counts" | "phase" | "withheld
   }
 }
 
-/** "Dry run, scheduled": what kind of run it is. */
+/** Return the kind of a run: "Scheduled run". */
 export function runKind(run: Pick<Run, "is_dry_run" | "trigger" | "accepts_losses">): string {
   const words = [run.is_dry_run ? "Dry run" : run.trigger === "schedule" ? "Scheduled run" : "Run"];
   if (run.accepts_losses) words.push("accepting losses");
@@ -60,12 +60,12 @@ export function runKind(run: Pick<Run, "is_dry_run" | "trigger" | "accepts_losse
 
 type Progressing = Pick<Run, "counts" | "known_before"> & { external_ids?: readonly string[] };
 
-/** The items that a run is expected to go through: the chosen ones, or as many as the source had. */
+/** Return the expected number of items: the selected ones, or the source's last count. */
 function expectedItems(run: Progressing): number {
   return run.external_ids?.length || run.known_before;
 }
 
-/** How far a run is: "240 of about 1,000 items". */
+/** Return the progress in words: "240 of about 1,000 items". */
 export function progressWords(run: Progressing & Pick<Run, "state">): string {
   if (run.state === "queued") return "Waiting for a worker";
   const listed = listedItems(run);
@@ -73,13 +73,13 @@ export function progressWords(run: Progressing & Pick<Run, "state">): string {
   return expected > listed ? `${formatCount(listed)} of about ${plural(expected, "item")}` : plural(listed, "item");
 }
 
-/** The part that is done, from 0 to 1; null where nothing is known to compare with. */
+/** Return the progress from 0 to 1; null if the number of items is unknown. */
 export function progressOf(run: Progressing): number | null {
   const expected = expectedItems(run);
   return expected > 0 ? Math.min(1, listedItems(run) / expected) : null;
 }
 
-/** "12 added, 3 failed"; unchanged items only where there is nothing else. */
+/** Return the counts in words: "12 added, 3 failed". Unchanged items are named if there are no others. */
 export function countWords({ counts }: Pick<Run, "counts">): string {
   const told = OUTCOMES.filter((outcome) => counts[outcome] > 0 && outcome !== "unchanged");
   if (told.length === 0) return counts.unchanged > 0 ? `${formatCount(counts.unchanged)} unchanged` : "No items";
@@ -94,7 +94,7 @@ const UNITS = [
   { seconds: 1, one: "second" },
 ] as const;
 
-/** "Every 6 hours", by the largest unit that divides it. */
+/** Return an interval in its largest whole unit: "Every 6 hours". */
 export function scheduleWords(seconds: number | null): string {
   if (seconds === null) return "On request";
   const unit = UNITS.find((item) => seconds % item.seconds === 0) ?? UNITS[4];
@@ -102,7 +102,7 @@ export function scheduleWords(seconds: number | null): string {
   return count === 1 ? `Every ${unit.one}` : `Every ${formatCount(count)} ${unit.one}s`;
 }
 
-/** What happens to documents whose item is gone. */
+/** Treatment of documents of vanished items. */
 export const VANISHED_WORDS: Record<Source["when_vanished"], string> = {
   delete: "Delete the document",
   keep: "Keep the document",
