@@ -27,7 +27,7 @@ export function FetchAgain({
       <Button
         variant="quiet"
         size="small"
-        aria-label={`Fetch ${name} again`}
+        aria-label={`Fetch again: ${name}`}
         disabled={isBusy || start.isPending}
         onClick={() =>
           start.mutate(

@@ -101,7 +101,7 @@ function Result({ result, change }: { result: TestResult; change: React.ReactNod
           <>
             <th data-column="name">Item</th>
             <th className="number w-[90px] max-md:hidden">Size</th>
-            <th className="w-[45%]">Fields</th>
+            <th className="w-[50%]">Fields</th>
           </>
         }
       >
@@ -130,9 +130,7 @@ function FoundRow({ item }: { item: Schemas["FoundItemResponse"] }) {
         )}
       </td>
       <td className="number text-text-2 max-md:hidden">{formatBytes(item.byte_size)}</td>
-      <td className="text-text-2" title={fields.join("\n")}>
-        {fields.join(", ") || "–"}
-      </td>
+      <td className="text-text-2 break-words whitespace-normal!">{fields.join(", ") || "–"}</td>
     </tr>
   );
 }
