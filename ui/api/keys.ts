@@ -48,10 +48,12 @@ export const jobKeys = {
   ofRuns: ["jobs", "of-runs"] as const,
 };
 
+const sourceLists = ["sources", "list"] as const;
 export const sourceKeys = {
   all: ["sources"] as const,
+  lists: sourceLists,
   kinds: ["source-kinds"] as const,
-  list: (nameSearch: string, skip: number, limit: number) => ["sources", "list", nameSearch, skip, limit] as const,
+  list: (nameSearch: string, skip: number, limit: number) => [...sourceLists, nameSearch, skip, limit] as const,
   one: (sourceId: string) => ["sources", "one", sourceId] as const,
   /** Apart from the others: no change of a source connects to it again. */
   test: (sourceId: string, changedAt: string) => ["source-test", sourceId, changedAt] as const,

@@ -40,7 +40,7 @@ export function DeleteDialog({
       parent.onFollow();
       router.replace(parent.href);
       client.removeQueries({ queryKey: sourceKeys.one(source.source_id) });
-      await client.invalidateQueries({ queryKey: sourceKeys.all });
+      await client.invalidateQueries({ queryKey: sourceKeys.lists });
     },
     onError: (error) => tellFailure("The source was not deleted", error),
   });
