@@ -53,7 +53,7 @@ export function Sources() {
             <th className="w-[18%] @max-[980px]:hidden">Tags</th>
             <th className="w-[220px] max-md:hidden">Last run</th>
             <th className="w-[110px] @max-[680px]:hidden">Started</th>
-            <th className="w-[130px] @max-[860px]:hidden">Schedule</th>
+            <th className="w-[150px] @max-[880px]:hidden">Schedule</th>
             <th className="w-[110px] @max-[1090px]:hidden">Next run</th>
           </>
         }
@@ -95,7 +95,7 @@ function SourceRow({ source, kind, tagIndex }: { source: Source; kind: string; t
         )}
       </td>
       <td className="text-text-2 @max-[680px]:hidden">{run ? <Time at={run.started_at ?? run.created_at} /> : "–"}</td>
-      <td className="text-text-2 @max-[860px]:hidden">{scheduleWords(source.interval_seconds)}</td>
+      <td className="text-text-2 @max-[880px]:hidden">{scheduleWords(source.interval_seconds)}</td>
       <td className="text-text-2 @max-[1090px]:hidden">
         <Time at={source.next_run_at} isPlanned />
       </td>
