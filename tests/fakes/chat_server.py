@@ -34,6 +34,8 @@ from typing import Any, Self
 from aiohttp import web
 from PIL import Image
 
+from tests.fakes.server_loop import AppServer
+
 MODELS = ("fake-chat", "fake-chat-small", "gpt-4o-mini")
 _FIELDS = {
     "model", "messages", "tools", "tool_choice", "parallel_tool_calls", "response_format", "temperature", "top_p",
@@ -122,18 +124,21 @@ class ChatServer:
         self.cancelled = 0
         self.is_reranking = True
         self._script: deque[Step] = deque()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="chat-server", daemon=True)
-        self._released: asyncio.Event | None = None
+        self._released = asyncio.Event()
         self._waiting = threading.Semaphore(0)
         self._cancellations = threading.Semaphore(0)
-        self._runner: web.AppRunner | None = None
-        self._port = port
+        app = web.Application(client_max_size=64 * 1024 * 1024)
+        app.router.add_post("/v1/chat/completions", self._chat)
+        app.router.add_post("/v1/rerank", self._rerank)
+        app.router.add_get("/v1/models", self._models)
+        app.router.add_post("/script", self._scripted)
+        app.router.add_post("/release", self._release)
+        self._server = AppServer(app, port=port)
 
     @property
     def url(self) -> str:
         """The base address, as a provider's `api_base`."""
-        return f"http://127.0.0.1:{self._port}/v1"
+        return f"{self._server.url}/v1"
 
     @property
     def calls(self) -> int:
@@ -142,7 +147,7 @@ class ChatServer:
 
     def script(self, *steps: Step) -> None:
         """What the next calls meet, in order, after what is scripted already."""
-        self._loop.call_soon_threadsafe(self._script.extend, steps)
+        self._server.loop.call(self._script.extend, steps)
 
     def wait_for_slow(self, timeout_seconds: float = 30.0) -> None:
         """Return once a `Slow` call waits."""
@@ -156,40 +161,17 @@ class ChatServer:
         """Let every `Slow` call go on."""
 
         def release() -> None:
-            if self._released is not None:
-                self._released.set()
+            self._released.set()
             self._released = asyncio.Event()
 
-        self._loop.call_soon_threadsafe(release)
+        self._server.loop.call(release)
 
     def __enter__(self) -> Self:
-        self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result()
+        self._server.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    async def _start(self) -> None:
-        self._released = asyncio.Event()
-        app = web.Application(client_max_size=64 * 1024 * 1024)
-        app.router.add_post("/v1/chat/completions", self._chat)
-        app.router.add_post("/v1/rerank", self._rerank)
-        app.router.add_get("/v1/models", self._models)
-        app.router.add_post("/script", self._scripted)
-        app.router.add_post("/release", self._release)
-        self._runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self._port)
-        await site.start()
-        self._port = self._runner.addresses[0][1]
-
-    async def _stop(self) -> None:
-        assert self._runner is not None
-        await self._runner.cleanup()
+        self._server.stop()
 
     def _authorized(self, request: web.Request) -> web.Response | None:
         if request.headers.get("authorization") != f"Bearer {self.api_key}":
@@ -272,7 +254,6 @@ class ChatServer:
             raise
 
     async def _until_released(self) -> None:
-        assert self._released is not None
         released = self._released
         self._waiting.release()
         await released.wait()

@@ -28,6 +28,7 @@ import numpy as np
 import orjson
 
 from tests.fakes.bag_of_words import Vectors, bag_of_words
+from tests.fakes.server_loop import ServerLoop
 
 MAX_TEXTS = 2048
 MODELS = ("fake-embedding", "text-embedding-3-small")
@@ -145,12 +146,10 @@ class EmbeddingServer:
         self._has_base64 = not is_without_base64
         self._script: deque[Outcome] = deque()
         self._rule: Callable[[int], Outcome] = lambda _: None
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="embedding-server", daemon=True)
+        self._loop = ServerLoop()
         self._released = asyncio.Event()
         self._arrived = threading.Event()
         self._server: asyncio.Server | None = None
-        self._connections: set[asyncio.Task[None]] = set()
 
     @property
     def url(self) -> str:
@@ -169,7 +168,7 @@ class EmbeddingServer:
 
     def release(self) -> None:
         """Let the calls that meet `Failure.SLOW`, now and later, go on."""
-        self._loop.call_soon_threadsafe(self._released.set)
+        self._loop.call(self._released.set)
 
     def wait_for_slow_call(self, timeout_seconds: float = 10.0) -> None:
         """Block until a call has met `Failure.SLOW`."""
@@ -177,19 +176,15 @@ class EmbeddingServer:
 
     def start(self) -> Self:
         """Listen; `url` is right from here on."""
-        self._thread.start()
-        self._server = asyncio.run_coroutine_threadsafe(
-            asyncio.start_server(self._serve, self._host, self._port), self._loop
-        ).result()
+        self._loop.start()
+        self._server = self._loop.run(asyncio.start_server(self._serve, self._host, self._port))
         self._port = self._server.sockets[0].getsockname()[1]
         return self
 
     def stop(self) -> None:
         """Cut all connections and stop listening."""
-        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        assert self._server is not None
+        self._loop.stop(self._server)
 
     def __enter__(self) -> Self:
         return self.start()
@@ -197,17 +192,7 @@ class EmbeddingServer:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    async def _close(self) -> None:
-        assert self._server is not None
-        self._server.close()
-        for connection in self._connections:
-            connection.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
-
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._connections.add(task)
         self.connections += 1
         try:
             while (request := await _read_request(reader)) is not None:
@@ -215,7 +200,6 @@ class EmbeddingServer:
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
-            self._connections.discard(task)
             writer.transport.abort()
 
     async def _respond(self, request: _Request, writer: asyncio.StreamWriter) -> None:

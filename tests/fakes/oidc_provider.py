@@ -10,11 +10,9 @@ endpoint that is strict: code used once, redirect address as before, PKCE S256, 
 `tamper` may change an ID token's claims, `signing_key` signs it: with another key it is a forgery.
 """
 
-import asyncio
 import base64
 import hashlib
 import secrets
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,6 +22,8 @@ from urllib.parse import urlencode
 from aiohttp import web
 from joserfc import jwt
 from joserfc.jwk import KeySet, RSAKey
+
+from tests.fakes.server_loop import AppServer
 
 Claims = dict[str, Any]
 
@@ -44,14 +44,17 @@ class OidcProvider:
     asked: list[dict[str, str]] = field(default_factory=list)
     """The parameters of each authorization that was asked for."""
     _codes: dict[str, dict[str, str]] = field(default_factory=dict)
-    _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
-    _thread: threading.Thread | None = None
+    _server: AppServer | None = None
 
     def __enter__(self) -> Self:
-        started = threading.Event()
-        self._thread = threading.Thread(target=self._serve, args=(started,), daemon=True)
-        self._thread.start()
-        assert started.wait(30)
+        app = web.Application()
+        app.router.add_get("/.well-known/openid-configuration", self._metadata)
+        app.router.add_get("/keys", self._keys)
+        app.router.add_get("/authorize", self._authorize)
+        app.router.add_post("/token", self._token)
+        self._server = AppServer(app)
+        self._server.start()
+        self.url = self._server.url
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -59,27 +62,8 @@ class OidcProvider:
 
     def stop(self) -> None:
         """Answer nothing any more; doing it twice is harmless."""
-        if self._thread is not None:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(30)
-            self._thread = None
-
-    def _serve(self, started: threading.Event) -> None:
-        asyncio.set_event_loop(self._loop)
-        app = web.Application()
-        app.router.add_get("/.well-known/openid-configuration", self._metadata)
-        app.router.add_get("/keys", self._keys)
-        app.router.add_get("/authorize", self._authorize)
-        app.router.add_post("/token", self._token)
-        runner = web.AppRunner(app, access_log=None)
-        self._loop.run_until_complete(runner.setup())
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        self._loop.run_until_complete(site.start())
-        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        started.set()
-        self._loop.run_forever()
-        self._loop.run_until_complete(runner.cleanup())
-        self._loop.close()
+        if self._server is not None:
+            self._server.stop()
 
     async def _metadata(self, _: web.Request) -> web.Response:
         return web.json_response(

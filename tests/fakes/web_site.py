@@ -11,12 +11,14 @@ beside more than five others, is an error of the visitor and recorded in `faults
 
 import asyncio
 import hashlib
-import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
 from aiohttp import web
+
+from tests.fakes.server_loop import AppServer
 
 MOST_AT_ONCE = 5
 
@@ -59,20 +61,20 @@ class WebSite:
     asked: list[Asked] = field(default_factory=list[Asked])
     faults: list[str] = field(default_factory=list[str])
     _open: int = 0
-    _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
-    _thread: threading.Thread | None = None
+    _server: AppServer | None = None
 
     def __enter__(self) -> Self:
-        started = threading.Event()
-        self._thread = threading.Thread(target=self._serve, args=(started,), daemon=True)
-        self._thread.start()
-        assert started.wait(30)
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self._answer)
+        self._server = AppServer(app)
+        self._server.start()
+        self.port = self._server.port
+        self.url = self._server.url
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._thread is not None:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(30)
+        if self._server is not None:
+            self._server.stop()
 
     def page(self, path: str, words: str, links: Sequence[str] = (), *, head: str = "", title: str = "") -> None:
         """Serve a page."""
@@ -87,28 +89,6 @@ class WebSite:
         usual = ("/robots.txt", "/sitemap.xml")
         return [each.path for each in self.asked if each.path not in usual and "-no-such-page" not in each.path]
 
-    def _serve(self, started: threading.Event) -> None:
-        asyncio.set_event_loop(self._loop)
-        app = web.Application()
-        app.router.add_route("*", "/{path:.*}", self._answer)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        self._loop.run_until_complete(runner.setup())
-        sites = web.TCPSite(runner, "127.0.0.1", 0)
-        self._loop.run_until_complete(sites.start())
-        self.port = runner.addresses[0][1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        started.set()
-        self._loop.run_forever()
-        self._loop.run_until_complete(self._close(runner))
-        self._loop.close()
-
-    async def _close(self, runner: web.AppRunner) -> None:
-        await runner.cleanup()
-        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
-
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         path = request.raw_path
         self._open += 1
@@ -122,7 +102,7 @@ class WebSite:
             is_known = served.status == 200 and served.has_etag and request.headers.get("If-None-Match") == etag
             status = 304 if is_known else served.status
             self.asked.append(
-                Asked(path, {name.lower(): each for name, each in request.headers.items()}, status, self._loop.time())
+                Asked(path, {name.lower(): each for name, each in request.headers.items()}, status, time.monotonic())
             )
             headers = {**served.headers, **({"ETag": etag} if served.has_etag and served.status == 200 else {})}
             if status != 304 and "Content-Type" not in headers and served.content_type:
