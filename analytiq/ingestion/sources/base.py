@@ -40,6 +40,16 @@ class ItemRefusedError(AnalytiqError):
 
 
 @dataclass(frozen=True, slots=True)
+class ItemAccess:
+    """Who may read an item, as its service says: ids or e-mail addresses of people, and ids or names of groups."""
+
+    people: Sequence[str] = ()
+    groups: Sequence[str] = ()
+    is_public: bool = False
+    """Everybody with an account there, or everybody, may read it."""
+
+
+@dataclass(frozen=True, slots=True)
 class ListedItem:
     """An item as its source lists it.
 
@@ -53,6 +63,7 @@ class ListedItem:
         note: stored with the version and handed to the next run (`KnownItem`).
         skip_reason: the item exists and is not taken in.
         failure: the item exists and could not be read this time; its document stays as it is.
+        access: who may read it there; None if the service does not say.
     """
 
     external_id: str
@@ -64,6 +75,7 @@ class ListedItem:
     note: str | None = None
     skip_reason: str | None = None
     failure: str | None = None
+    access: ItemAccess | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +87,19 @@ class ListedBatch:
         cursor: the position behind these items; `list_changes` continues there.
         problems: parts of the source that could not be listed, with the reason. The run then removes nothing.
         notes: further lines for the run's log, few of them.
+        removed: external ids that the service reports as deleted, or that left the source.
+        is_delta: this listing names changes since `SourceContext.since` only; what it does not name is unchanged. The
+            same in all batches of a listing.
+        next_since: the `since` of the next run. The last batch of a listing has it, if the service tells changes.
     """
 
     items: Sequence[ListedItem]
     cursor: str
     problems: Sequence[str] = ()
     notes: Sequence[str] = ()
+    removed: Sequence[str] = ()
+    is_delta: bool = False
+    next_since: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +124,14 @@ class KnownItem:
 
 FindKnown = Callable[[Sequence[str]], Awaitable[Mapping[str, KnownItem]]]
 """Returns what is known of these external ids."""
+KeepCredentials = Callable[[Mapping[str, JsonValue]], Awaitable[None]]
+"""Stores renewed credentials, such as refreshed tokens, encrypted."""
 Accepts = Callable[[str], bool]
 """Returns True if the source's patterns accept a path or address."""
+
+
+async def _keep_nothing(_: Mapping[str, JsonValue]) -> None:
+    """Keep renewed credentials no longer than the connector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +144,9 @@ class SourceContext:
         find_known: looks up items of the last run.
         accepts: the patterns of the source; a connector lists no item that they refuse.
         max_item_bytes: most bytes of an item.
+        since: `ListedBatch.next_since` of the last complete run; None: list everything. It is None too after the
+            settings changed, and now and then, so that nothing missed stays missed.
+        keep_credentials: stores renewed credentials.
     """
 
     organization_id: str
@@ -126,6 +154,8 @@ class SourceContext:
     find_known: FindKnown
     accepts: Accepts
     max_item_bytes: int
+    since: str | None = None
+    keep_credentials: KeepCredentials = _keep_nothing
 
 
 class Connector(Protocol):
@@ -140,7 +170,10 @@ class Connector(Protocol):
         ...
 
     def list_changes(self, cursor: str | None) -> AsyncGenerator[ListedBatch]:
-        """List all items of the source behind the cursor; None: from the beginning.
+        """List the items of the source behind the cursor; None: from the beginning.
+
+        All of them, or the changes since `SourceContext.since`, if the service tells changes. If it does not know that
+        position any more, all of them.
 
         Raises:
             AnalytiqError: the source cannot be listed; TransientError and its kinds are tried again.

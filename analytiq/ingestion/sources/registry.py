@@ -1,7 +1,8 @@
 """Kinds of sources by name: built in, or from the entry point group `analytiq.sources`.
 
 A package adds a kind by an entry point whose name is the kind and whose object is a `ConnectorType`. A built-in name
-cannot be taken over, since stored sources name their kind.
+cannot be taken over, since stored sources name their kind. A built-in kind that needs an extra of the package names it:
+without it the kind is missing, and `load_kind` says how to install it.
 """
 
 from collections.abc import Mapping
@@ -26,9 +27,16 @@ BUILT_IN_KINDS = (
 
 def known_kinds() -> dict[str, ConnectorType]:
     """Return all kinds by name, without those of other packages that cannot be imported."""
-    found = {entry.name: cast("ConnectorType", entry.load()) for entry in BUILT_IN_KINDS}
+    found: dict[str, ConnectorType] = {}
+    for entry in BUILT_IN_KINDS:
+        try:
+            found[entry.name] = cast("ConnectorType", entry.load())
+        except ImportError:
+            if not entry.extras:
+                raise
+    built_in = {entry.name for entry in BUILT_IN_KINDS}
     for entry in entry_points(group=ENTRY_POINT_GROUP):
-        if entry.name in found:
+        if entry.name in built_in:
             continue
         try:
             found[entry.name] = cast("ConnectorType", entry.load())
@@ -46,6 +54,13 @@ def load_kind(name: str) -> ConnectorType:
     """
     kinds = known_kinds()
     if name not in kinds:
+        for entry in BUILT_IN_KINDS:
+            if entry.name == name:
+                extra = ",".join(entry.extras)
+                raise InvalidInputError.of_field(
+                    "kind",
+                    f"The kind {name!r} is not installed here. The operator adds it: pip install 'analytiq[{extra}]'.",
+                )
         raise InvalidInputError.of_field(
             "kind", f"Unknown kind of source {name!r}. Known kinds: {', '.join(sorted(kinds))}."
         )

@@ -139,7 +139,7 @@ async def _read(answer: Answer, response: httpx.Response, most_bytes: int) -> No
     file = cast("IO[bytes]", SpooledTemporaryFile(max_size=IN_MEMORY_BYTES))  # noqa: SIM115  # the answer closes it
     digest = hashlib.sha256()
     try:
-        async for block in _decoded(response):
+        async for block in decoded(response):
             answer.byte_size += len(block)
             if answer.byte_size > most_bytes:
                 raise TooLargeError(f"Larger than {most_bytes:,} bytes.")
@@ -152,7 +152,7 @@ async def _read(answer: Answer, response: httpx.Response, most_bytes: int) -> No
     answer.content, answer.sha256 = file, digest.hexdigest()
 
 
-async def _decoded(response: httpx.Response) -> AsyncIterator[bytes]:
+async def decoded(response: httpx.Response) -> AsyncIterator[bytes]:
     """Yield the content in bounded blocks: a small compressed answer may hold gigabytes."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding in ("", "identity"):

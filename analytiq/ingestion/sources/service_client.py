@@ -1,0 +1,191 @@
+"""Calls to the API of a service, for the connectors of hosted services.
+
+They go to public addresses only, wait as the service wants, and say in words what a person can mend.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+import httpx
+from pydantic import JsonValue, TypeAdapter
+
+from analytiq.errors import AccessDeniedError, NotFoundError, PermanentError, RateLimitedError, TransientError
+from analytiq.ingestion.sources.base import ItemRefusedError
+from analytiq.ingestion.sources.outbound import outbound_client
+from analytiq.ingestion.sources.web.requests import decoded, seconds_of
+from analytiq.settings import SourceSettings
+
+AT_ONCE = 5
+"""Connections to one service."""
+ATTEMPTS = 4
+FIRST_WAIT_SECONDS = 0.5
+"""Wait before the second attempt of a call that failed without a hint; doubled each time."""
+LONGEST_WAIT_SECONDS = 20.0
+"""Longest wait within a call; the run gives its slot back for a longer one."""
+MOST_ANSWER_BYTES = 32 * 1024 * 1024
+"""Most bytes of an answer in JSON."""
+MOST_REDIRECTS = 5
+TIMEOUT = httpx.Timeout(30.0, connect=10.0, pool=None)
+_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+_JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
+USER_AGENT = "Analytiq/0.1 (source)"
+
+Parameters = Mapping[str, str | int]
+
+
+class CredentialsRefusedError(AccessDeniedError):
+    """The service does not accept the credentials, or they lack a right."""
+
+    code = "credentials_refused"
+
+
+class PositionExpiredError(PermanentError):
+    """The service does not know the position of a listing or of changes any more; list everything."""
+
+    code = "position_expired"
+
+
+class ServiceClient:
+    """Calls to one service, with its credentials."""
+
+    def __init__(
+        self, operator: SourceSettings, base_url: str, *, headers: Mapping[str, str], service: str = "The service"
+    ) -> None:
+        self._base_url = base_url.rstrip("/")
+        self._headers = {"user-agent": USER_AGENT, "accept": "application/json", **headers}
+        self._service = service
+        self._http = outbound_client(operator, connections=AT_ONCE, timeout=TIMEOUT)
+
+    async def get(self, path: str, parameters: Parameters | None = None) -> JsonValue:
+        """Return the JSON at a path below the base address; see `call`."""
+        return await self.call("GET", path, parameters=parameters)
+
+    async def call(
+        self, method: str, path: str, *, parameters: Parameters | None = None, body: JsonValue = None
+    ) -> JsonValue:
+        """Return the JSON that the service answers.
+
+        Args:
+            method: the call must be one that only reads: it is repeated.
+            path: below the base address, beginning with "/"; or a whole address of the same origin.
+            parameters: of the query.
+            body: sent as JSON.
+
+        Raises:
+            CredentialsRefusedError: 401 or 403.
+            NotFoundError: 404.
+            PositionExpiredError: 410.
+            RateLimitedError: 429, and the service wants a longer wait than one call takes.
+            PermanentError: another status from 400 to 499, or no JSON.
+            TransientError: no answer in time, or a status from 500.
+        """
+        content = bytearray()
+        async with self.stream(method, path, parameters=parameters, body=body) as response:
+            async for block in decoded(response):
+                content += block
+                if len(content) > MOST_ANSWER_BYTES:
+                    raise PermanentError(f"{self._service} answers with more than {MOST_ANSWER_BYTES:,} bytes of JSON.")
+        try:
+            return _JSON.validate_json(bytes(content))
+        except ValueError:
+            raise PermanentError(f"{self._service} does not answer with JSON. Check its address.") from None
+
+    async def download(self, path: str, *, most_bytes: int) -> AsyncIterator[bytes]:
+        """Yield the content at a path, or at an address of any origin (which gets no credentials).
+
+        Raises:
+            ItemRefusedError: it is larger.
+            AnalytiqError: see `call`.
+        """
+        async with self.stream("GET", path) as response:
+            size = 0
+            async for block in decoded(response):
+                size += len(block)
+                if size > most_bytes:
+                    raise ItemRefusedError(f"Larger than {most_bytes:,} bytes.")
+                yield block
+
+    @asynccontextmanager
+    async def stream(
+        self, method: str, path: str, *, parameters: Parameters | None = None, body: JsonValue = None
+    ) -> AsyncGenerator[httpx.Response]:
+        """Open a successful answer, after repetitions and redirects; see `call`."""
+        url = self._url(path).copy_merge_params(dict(parameters or {}))
+        response = await self._answered(method, url, body)
+        try:
+            yield response
+        except httpx.TimeoutException:
+            raise TransientError(f"{self._service} did not answer in time.") from None
+        except httpx.HTTPError as error:
+            raise TransientError(f"{self._service} broke off its answer ({type(error).__name__}).") from None
+        finally:
+            await response.aclose()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    def _url(self, path: str) -> httpx.URL:
+        try:
+            return httpx.URL(path if "://" in path else f"{self._base_url}{path}")
+        except httpx.InvalidURL:
+            raise PermanentError(f"{self._service} has an address that cannot be read: {path[:200]!r}.") from None
+
+    async def _answered(self, method: str, url: httpx.URL, body: JsonValue) -> httpx.Response:
+        for attempt in range(ATTEMPTS):
+            is_last = attempt == ATTEMPTS - 1
+            wait = FIRST_WAIT_SECONDS * 2**attempt
+            try:
+                response = await self._followed(method, url, body)
+            except httpx.TransportError as error:
+                if is_last:
+                    raise TransientError(
+                        f"{self._service} could not be reached ({type(error).__name__}). Check its address."
+                    ) from None
+            else:
+                if response.is_success:
+                    return response
+                await response.aclose()
+                told = seconds_of(response.headers.get("retry-after", "")[:100])
+                wait = max(wait, told or 0.0)
+                if response.status_code not in _AGAIN or is_last or wait > LONGEST_WAIT_SECONDS:
+                    raise self._failure(response.status_code, told)
+            await asyncio.sleep(wait)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _followed(self, method: str, url: httpx.URL, body: JsonValue) -> httpx.Response:
+        for _ in range(MOST_REDIRECTS + 1):
+            headers = dict(self._headers) if _origin(url) == _origin(httpx.URL(self._base_url)) else {}
+            headers["accept-encoding"] = "gzip, deflate"
+            request = self._http.build_request(method, url, headers=headers, json=body)
+            if body is None:
+                request = self._http.build_request(method, url, headers=headers)
+            response = await self._http.send(request, stream=True)
+            if not response.has_redirect_location or method != "GET":
+                return response
+            await response.aclose()
+            try:
+                url = url.join(response.headers["location"])
+            except httpx.InvalidURL:
+                break
+        raise PermanentError(f"{self._service} redirects without end, or to no readable address.")
+
+    def _failure(self, status: int, retry_after: float | None) -> Exception:
+        if status in (401, 403):
+            return CredentialsRefusedError(
+                f"{self._service} refuses the credentials (status {status}). Renew them, or give them the right."
+            )
+        if status == 404:
+            return NotFoundError(f"{self._service} does not have it (status 404), or the credentials may not see it.")
+        if status == 410:
+            return PositionExpiredError(f"{self._service} does not know that position any more (status 410).")
+        if status == 429:
+            return RateLimitedError(f"{self._service} asks to wait (status 429).", retry_after=retry_after)
+        if status in _AGAIN or status >= 500:
+            return TransientError(f"{self._service} fails (status {status}).", retry_after=retry_after)
+        return PermanentError(f"{self._service} refuses the call (status {status}).")
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port
