@@ -4,13 +4,20 @@ They go to public addresses only, wait as the service wants, and say in words wh
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
 import httpx
 from pydantic import JsonValue, TypeAdapter
 
-from analytiq.errors import AccessDeniedError, NotFoundError, PermanentError, RateLimitedError, TransientError
+from analytiq.errors import (
+    AccessDeniedError,
+    AnalytiqError,
+    NotFoundError,
+    PermanentError,
+    RateLimitedError,
+    TransientError,
+)
 from analytiq.ingestion.sources.base import ItemRefusedError
 from analytiq.ingestion.sources.outbound import outbound_client
 from analytiq.ingestion.sources.web.requests import decoded, seconds_of
@@ -32,6 +39,8 @@ _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 USER_AGENT = "Analytiq/0.1 (source)"
 
 Parameters = Mapping[str, str | int]
+Send = Callable[[], Awaitable[httpx.Response]]
+FailureOf = Callable[[httpx.Response, float | None], Awaitable[Exception]]
 
 
 class CredentialsRefusedError(AccessDeniedError):
@@ -133,26 +142,10 @@ class ServiceClient:
             raise PermanentError(f"{self._service} has an address that cannot be read: {path[:200]!r}.") from None
 
     async def _answered(self, method: str, url: httpx.URL, body: JsonValue) -> httpx.Response:
-        for attempt in range(ATTEMPTS):
-            is_last = attempt == ATTEMPTS - 1
-            wait = FIRST_WAIT_SECONDS * 2**attempt
-            try:
-                response = await self._followed(method, url, body)
-            except httpx.TransportError as error:
-                if is_last:
-                    raise TransientError(
-                        f"{self._service} could not be reached ({type(error).__name__}). Check its address."
-                    ) from None
-            else:
-                if response.is_success:
-                    return response
-                await response.aclose()
-                told = seconds_of(response.headers.get("retry-after", "")[:100])
-                wait = max(wait, told or 0.0)
-                if response.status_code not in _AGAIN or is_last or wait > LONGEST_WAIT_SECONDS:
-                    raise self._failure(response.status_code, told)
-            await asyncio.sleep(wait)
-        raise AssertionError("the last attempt returns or raises")
+        async def failure(response: httpx.Response, retry_after: float | None) -> Exception:
+            return failure_of(response.status_code, retry_after, service=self._service)
+
+        return await answered(lambda: self._followed(method, url, body), failure, service=self._service)
 
     async def _followed(self, method: str, url: httpx.URL, body: JsonValue) -> httpx.Response:
         for _ in range(MOST_REDIRECTS + 1):
@@ -171,20 +164,58 @@ class ServiceClient:
                 break
         raise PermanentError(f"{self._service} redirects without end, or to no readable address.")
 
-    def _failure(self, status: int, retry_after: float | None) -> Exception:
-        if status in (401, 403):
-            return CredentialsRefusedError(
-                f"{self._service} refuses the credentials (status {status}). Renew them, or give them the right."
-            )
-        if status == 404:
-            return NotFoundError(f"{self._service} does not have it (status 404), or the credentials may not see it.")
-        if status == 410:
-            return PositionExpiredError(f"{self._service} does not know that position any more (status 410).")
-        if status == 429:
-            return RateLimitedError(f"{self._service} asks to wait (status 429).", retry_after=retry_after)
-        if status in _AGAIN or status >= 500:
-            return TransientError(f"{self._service} fails (status {status}).", retry_after=retry_after)
-        return PermanentError(f"{self._service} refuses the call (status {status}).")
+
+async def answered(send: Send, failure: FailureOf, *, service: str) -> httpx.Response:
+    """Send a request, and send it again after failures that may pass; return the successful answer, still open.
+
+    Args:
+        send: sends the request once.
+        failure: returns the error of an unsuccessful answer, which is open, with the seconds that it wants to wait.
+        service: the name of the service, for messages.
+
+    Raises:
+        TransientError: the service could not be reached.
+        Exception: the error by `failure`.
+    """
+    for attempt in range(ATTEMPTS):
+        is_last = attempt == ATTEMPTS - 1
+        wait = FIRST_WAIT_SECONDS * 2**attempt
+        try:
+            response = await send()
+        except httpx.TransportError as error:
+            if is_last:
+                raise TransientError(
+                    f"{service} could not be reached ({type(error).__name__}). Check its address."
+                ) from None
+        else:
+            if response.is_success:
+                return response
+            try:
+                told = seconds_of(response.headers.get("retry-after", "")[:100])
+                wait = max(wait, told or 0.0)
+                if response.status_code not in _AGAIN or is_last or wait > LONGEST_WAIT_SECONDS:
+                    raise await failure(response, told)
+            finally:
+                await response.aclose()
+        await asyncio.sleep(wait)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def failure_of(status: int, retry_after: float | None, *, service: str) -> AnalytiqError:
+    """Return the error of an unsuccessful answer; see `ServiceClient.call`."""
+    if status in (401, 403):
+        return CredentialsRefusedError(
+            f"{service} refuses the credentials (status {status}). Renew them, or give them the right."
+        )
+    if status == 404:
+        return NotFoundError(f"{service} does not have it (status 404), or the credentials may not see it.")
+    if status == 410:
+        return PositionExpiredError(f"{service} does not know that position any more (status 410).")
+    if status == 429:
+        return RateLimitedError(f"{service} asks to wait (status 429).", retry_after=retry_after)
+    if status in _AGAIN or status >= 500:
+        return TransientError(f"{service} fails (status {status}).", retry_after=retry_after)
+    return PermanentError(f"{service} refuses the call (status {status}).")
 
 
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
