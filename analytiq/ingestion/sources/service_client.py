@@ -6,10 +6,13 @@ They go to public addresses only, wait as the service wants, and say in words wh
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 
 import httpx
 from pydantic import JsonValue, TypeAdapter
 
+from analytiq import clock
 from analytiq.errors import (
     AccessDeniedError,
     AnalytiqError,
@@ -32,10 +35,16 @@ LONGEST_WAIT_SECONDS = 20.0
 """Longest wait within a call; the run gives its slot back for a longer one."""
 MOST_ANSWER_BYTES = 32 * 1024 * 1024
 """Most bytes of an answer in JSON."""
+MOST_REFUSAL_BYTES = 8 * 1024
+"""Most bytes that are read of the reason of a refusal."""
 MOST_REDIRECTS = 5
 TIMEOUT = httpx.Timeout(30.0, connect=10.0, pool=None)
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+_NOT_MODIFIED = 304
+_FORBIDDEN = 403
 _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
+UNTOLD_LIMIT_SECONDS = 60.0
+"""Wait after a refusal because of a rate limit whose end the service does not tell."""
 USER_AGENT = "Analytiq/0.1 (source)"
 
 Parameters = Mapping[str, str | int]
@@ -53,6 +62,24 @@ class PositionExpiredError(PermanentError):
     """The service does not know the position of a listing or of changes any more; list everything."""
 
     code = "position_expired"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer in JSON, with its headers."""
+
+    content: JsonValue
+    headers: httpx.Headers
+    is_unchanged: bool = False
+    """The content is that of the ETag which was sent (status 304), and is left out."""
+
+    def link(self, relation: str) -> str | None:
+        """Return the address that the Link header names by a relation, such as `next`."""
+        try:
+            links = httpx.Response(200, headers=self.headers).links
+        except ValueError:
+            return None
+        return links.get(relation, {}).get("url")
 
 
 class ServiceClient:
@@ -85,20 +112,27 @@ class ServiceClient:
             CredentialsRefusedError: 401 or 403.
             NotFoundError: 404.
             PositionExpiredError: 410.
-            RateLimitedError: 429, and the service wants a longer wait than one call takes.
+            RateLimitedError: 429, or 403 because of a rate limit, and the service wants a longer wait than one call
+                takes.
             PermanentError: another status from 400 to 499, or no JSON.
             TransientError: no answer in time, or a status from 500.
         """
-        content = bytearray()
         async with self.stream(method, path, parameters=parameters, body=body) as response:
-            async for block in decoded(response):
-                content += block
-                if len(content) > MOST_ANSWER_BYTES:
-                    raise PermanentError(f"{self._service} answers with more than {MOST_ANSWER_BYTES:,} bytes of JSON.")
-        try:
-            return _JSON.validate_json(bytes(content))
-        except ValueError:
-            raise PermanentError(f"{self._service} does not answer with JSON. Check its address.") from None
+            return await self._json(response)
+
+    async def ask(self, path: str, parameters: Parameters | None = None, *, etag: str | None = None) -> Answer:
+        """Return the JSON at a path with its headers; see `call`.
+
+        Args:
+            path: below the base address, or a whole address.
+            parameters: of the query.
+            etag: of a known answer. The service may answer that it is unchanged.
+        """
+        headers = {"if-none-match": etag} if etag else {}
+        async with self.stream("GET", path, parameters=parameters, headers=headers) as response:
+            if response.status_code == _NOT_MODIFIED:
+                return Answer(None, response.headers, is_unchanged=True)
+            return Answer(await self._json(response), response.headers)
 
     async def download(self, path: str, *, most_bytes: int) -> AsyncIterator[bytes]:
         """Yield the content at a path, or at an address of any origin (which gets no credentials).
@@ -117,11 +151,20 @@ class ServiceClient:
 
     @asynccontextmanager
     async def stream(
-        self, method: str, path: str, *, parameters: Parameters | None = None, body: JsonValue = None
+        self,
+        method: str,
+        path: str,
+        *,
+        parameters: Parameters | None = None,
+        body: JsonValue = None,
+        headers: Mapping[str, str] | None = None,
     ) -> AsyncGenerator[httpx.Response]:
-        """Open a successful answer, after repetitions and redirects; see `call`."""
+        """Open a successful answer, after repetitions and redirects; see `call`.
+
+        `headers` are added to those of the client. With `if-none-match` among them, status 304 is a success.
+        """
         url = self._url(path).copy_merge_params(dict(parameters or {}))
-        response = await self._answered(method, url, body)
+        response = await self._answered(_Call(method, url, body, headers or {}))
         try:
             yield response
         except httpx.TimeoutException:
@@ -141,21 +184,39 @@ class ServiceClient:
         except httpx.InvalidURL:
             raise PermanentError(f"{self._service} has an address that cannot be read: {path[:200]!r}.") from None
 
-    async def _answered(self, method: str, url: httpx.URL, body: JsonValue) -> httpx.Response:
+    async def _json(self, response: httpx.Response) -> JsonValue:
+        content = bytearray()
+        async for block in decoded(response):
+            content += block
+            if len(content) > MOST_ANSWER_BYTES:
+                raise PermanentError(f"{self._service} answers with more than {MOST_ANSWER_BYTES:,} bytes of JSON.")
+        try:
+            return _JSON.validate_json(bytes(content))
+        except ValueError:
+            raise PermanentError(f"{self._service} does not answer with JSON. Check its address.") from None
+
+    async def _answered(self, call: "_Call") -> httpx.Response:
         async def failure(response: httpx.Response, retry_after: float | None) -> Exception:
-            return failure_of(response.status_code, retry_after, service=self._service)
+            status = response.status_code
+            if status == _FORBIDDEN:
+                if retry_after is None and b"rate limit" in (await _refusal(response)).lower():
+                    retry_after = UNTOLD_LIMIT_SECONDS
+                status = 429 if retry_after else status
+            return failure_of(status, retry_after, service=self._service)
 
-        return await answered(lambda: self._followed(method, url, body), failure, service=self._service)
+        return await answered(lambda: self._followed(call), failure, service=self._service)
 
-    async def _followed(self, method: str, url: httpx.URL, body: JsonValue) -> httpx.Response:
+    async def _followed(self, call: "_Call") -> httpx.Response:
+        url = call.url
         for _ in range(MOST_REDIRECTS + 1):
             headers = dict(self._headers) if _origin(url) == _origin(httpx.URL(self._base_url)) else {}
+            headers.update(call.headers)
             headers["accept-encoding"] = "gzip, deflate"
-            request = self._http.build_request(method, url, headers=headers, json=body)
-            if body is None:
-                request = self._http.build_request(method, url, headers=headers)
+            request = self._http.build_request(call.method, url, headers=headers, json=call.body)
+            if call.body is None:
+                request = self._http.build_request(call.method, url, headers=headers)
             response = await self._http.send(request, stream=True)
-            if not response.has_redirect_location or method != "GET":
+            if not response.has_redirect_location or call.method != "GET":
                 return response
             await response.aclose()
             try:
@@ -188,12 +249,15 @@ async def answered(send: Send, failure: FailureOf, *, service: str) -> httpx.Res
                     f"{service} could not be reached ({type(error).__name__}). Check its address."
                 ) from None
         else:
-            if response.is_success:
+            status = response.status_code
+            if response.is_success or (status == _NOT_MODIFIED and "if-none-match" in response.request.headers):
                 return response
             try:
-                told = seconds_of(response.headers.get("retry-after", "")[:100])
+                told = _told_wait(response.headers)
                 wait = max(wait, told or 0.0)
-                if response.status_code not in _AGAIN or is_last or wait > LONGEST_WAIT_SECONDS:
+                # A refusal with a wait is a rate limit in the words of some services.
+                is_passing = status in _AGAIN or (status == _FORBIDDEN and told)
+                if not is_passing or is_last or wait > LONGEST_WAIT_SECONDS:
                     raise await failure(response, told)
             finally:
                 await response.aclose()
@@ -220,3 +284,49 @@ def failure_of(status: int, retry_after: float | None, *, service: str) -> Analy
 
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call, as it is repeated and redirected."""
+
+    method: str
+    url: httpx.URL
+    body: JsonValue
+    headers: Mapping[str, str]
+
+
+def _told_wait(headers: httpx.Headers) -> float | None:
+    """Return the seconds that the service wants before the next call; None if it names no limit.
+
+    Besides Retry-After there are the headers of an exhausted limit, whose end is a time of the service's own clock.
+    """
+    told = seconds_of(headers.get("retry-after", "")[:100])
+    if told is not None:
+        return told
+    for prefix in ("x-ratelimit", "ratelimit"):
+        reset = headers.get(f"{prefix}-reset", "")
+        if headers.get(f"{prefix}-remaining") == "0" and reset.isascii() and reset.isdigit() and len(reset) < 12:
+            return max(1.0, float(reset) - _time_there(headers)) if len(reset) > 8 else float(reset)
+    return None
+
+
+async def _refusal(response: httpx.Response) -> bytes:
+    """Return the beginning of a refusal's text."""
+    content = bytearray()
+    try:
+        async for block in decoded(response):
+            content += block
+            if len(content) >= MOST_REFUSAL_BYTES:
+                break
+    except (httpx.HTTPError, TransientError):
+        pass
+    return bytes(content[:MOST_REFUSAL_BYTES])
+
+
+def _time_there(headers: httpx.Headers) -> float:
+    """Return the time of the service's clock, in seconds of Unix; of ours if it tells none."""
+    try:
+        return parsedate_to_datetime(headers.get("date", "")).timestamp()
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return clock.now().timestamp()

@@ -25,6 +25,8 @@ class Service:
         self.asked: list[tuple[str, str | None]] = []
         self.content = b'{"id": 1}'
         self.headers: dict[str, str] = {}
+        self.refusal = b""
+        """The text of answers other than successes."""
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self._answer)
         self.server = AppServer(app)
@@ -33,7 +35,7 @@ class Service:
         self.asked.append((request.path_qs, request.headers.get("authorization")))
         if self.script:
             status, headers = self.script.pop(0)
-            return web.Response(status=status, headers=headers)
+            return web.Response(status=status, headers=headers, body=self.refusal)
         return web.Response(body=self.content, headers=self.headers)
 
 
@@ -88,6 +90,44 @@ async def test_failures_are_told_in_words(
     assert len(service.asked) == calls
     if isinstance(raised.value, RateLimitedError):
         assert raised.value.retry_after == 3600
+
+
+@pytest.mark.parametrize(
+    ("headers", "text", "wait"),
+    [
+        ({"Retry-After": "120"}, b"", 120),
+        (
+            {
+                "X-RateLimit-Remaining": "0",
+                "X-RateLimit-Reset": "1000000090",
+                "Date": "Sun, 09 Sep 2001 01:46:40 GMT",
+            },
+            b"",
+            90,  # by the clock of the service, which is not ours
+        ),
+        ({}, b'{"message": "You have exceeded a secondary rate limit."}', service_client.UNTOLD_LIMIT_SECONDS),
+    ],
+    ids=["told", "exhausted", "in words"],
+)
+async def test_refusals_because_of_a_rate_limit_say_how_long(
+    headers: dict[str, str], text: bytes, wait: float, service: Service, client: ServiceClient
+) -> None:
+    service.script, service.refusal = [(403, headers)], text
+    with pytest.raises(RateLimitedError) as raised:
+        await client.get("/pages")
+    assert raised.value.retry_after == wait
+
+
+async def test_known_answer_is_not_sent_again(service: Service, client: ServiceClient) -> None:
+    service.headers = {"ETag": '"1"', "Link": f'<{service.server.url}/api/pages?page=2>; rel="next"'}
+    first = await client.ask("/pages")
+    assert (first.content, first.headers["etag"]) == ({"id": 1}, '"1"')
+    assert (first.link("next"), first.link("last")) == (f"{service.server.url}/api/pages?page=2", None)
+    service.script = [(304, {"ETag": '"1"'})]
+    assert (await client.ask("/pages", etag='"1"')).is_unchanged
+    service.script = [(304, {})]
+    with pytest.raises(PermanentError):
+        await client.get("/pages")
 
 
 async def test_credentials_do_not_follow_a_redirect_to_another_origin(service: Service, client: ServiceClient) -> None:
