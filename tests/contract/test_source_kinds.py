@@ -3,42 +3,18 @@
 For a kind of another package: make a `Made` of it, and give it to the same tests.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from pydantic import JsonValue
 
 from analytiq.errors import InvalidInputError
-from analytiq.ingestion.sources.base import Connector, KnownItem, ListedBatch, ListedItem, SourceContext
+from analytiq.ingestion.sources.base import Connector, ListedBatch, ListedItem
 from analytiq.ingestion.sources.registry import BUILT_IN_KINDS, load_kind, validated
 from analytiq.settings import SourceSettings
+from tests.contract.made_sources import CONTENTS, Made, opening
 from tests.fakes.web_site import Served, WebSite, html
-
-CONTENTS = {
-    f"{folder}{number:03}.txt": f"{folder}{number}" for folder in ("", "a/", "a/b/", "z/") for number in range(60)
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A kind with a source that has these contents; `open` connects anew, `change` writes an item."""
-
-    kind: str
-    open: Callable[[], Connector]
-    change: Callable[[str, str], None]
-    folder: str = ""
-    """The beginning of each item's name."""
-
-    def name_of(self, item: ListedItem) -> str:
-        """Return the name of an item among the contents."""
-        return item.name.removeprefix(self.folder)
-
-
-async def nothing_known(_: Sequence[str]) -> Mapping[str, KnownItem]:
-    return {}
 
 
 def made_folder(stack: ExitStack, folder: Path) -> Made:
@@ -66,23 +42,6 @@ def made_web(stack: ExitStack, _: Path) -> Made:
     operator = SourceSettings(private_hosts=("127.0.0.1",))
     settings = {"url": f"{site.url}/", "max_pages": 1000}
     return Made("web", opening("web", settings, operator, ".txt"), write, f"127.0.0.1:{site.port}/")
-
-
-def opening(
-    name: str, values: Mapping[str, JsonValue], operator: SourceSettings, ending: str = ""
-) -> Callable[[], Connector]:
-    """Return what connects; items end like this."""
-    kind = load_kind(name)
-    context = SourceContext(
-        organization_id="f" * 24,
-        operator=operator,
-        find_known=nothing_known,
-        accepts=lambda path: path.endswith(ending),
-        max_item_bytes=1000,
-    )
-    settings = validated(kind.settings_schema, values, field="settings")
-    credentials = validated(kind.credentials_schema, {}, field="credentials")
-    return lambda: kind(settings=settings, credentials=credentials, context=context)
 
 
 MAKERS = {"folder": made_folder, "web": made_web}
