@@ -13,6 +13,7 @@ from analytiq.errors import InvalidInputError
 from analytiq.ingestion.sources.base import Connector, ListedBatch, ListedItem
 from analytiq.ingestion.sources.registry import BUILT_IN_KINDS, load_kind, validated
 from analytiq.settings import SourceSettings
+from tests.contract import file_servers
 from tests.contract.made_buckets import made_s3
 from tests.contract.made_sources import CONTENTS, Made, opening
 from tests.fakes.web_site import Served, WebSite, html
@@ -45,7 +46,12 @@ def made_web(stack: ExitStack, _: Path) -> Made:
     return Made("web", opening("web", settings, operator, ".txt"), write, f"127.0.0.1:{site.port}/")
 
 
-MAKERS = {"folder": made_folder, "s3": made_s3, "web": made_web}
+MAKERS = {
+    "folder": made_folder,
+    "s3": made_s3,
+    "web": made_web,
+    "webdav": file_servers.made_webdav,
+}
 
 
 @pytest.fixture(params=MAKERS)

@@ -48,6 +48,8 @@ UNTOLD_LIMIT_SECONDS = 60.0
 USER_AGENT = "Analytiq/0.1 (source)"
 
 Parameters = Mapping[str, str | int]
+Body = JsonValue | bytes
+"""Sent as JSON, or as it is."""
 Send = Callable[[], Awaitable[httpx.Response]]
 FailureOf = Callable[[httpx.Response, float | None], Awaitable[Exception]]
 
@@ -92,6 +94,11 @@ class ServiceClient:
         self._headers = {"user-agent": USER_AGENT, "accept": "application/json", **headers}
         self._service = service
         self._http = outbound_client(operator, connections=AT_ONCE, timeout=TIMEOUT)
+        self._authentication: httpx.Auth | None = None
+
+    def authenticate(self, authentication: httpx.Auth) -> None:
+        """Answer challenges of the service's origin, such as those of digest authentication."""
+        self._authentication = authentication
 
     async def get(self, path: str, parameters: Parameters | None = None) -> JsonValue:
         """Return the JSON at a path below the base address; see `call`."""
@@ -156,7 +163,7 @@ class ServiceClient:
         path: str,
         *,
         parameters: Parameters | None = None,
-        body: JsonValue = None,
+        body: Body = None,
         headers: Mapping[str, str] | None = None,
     ) -> AsyncGenerator[httpx.Response]:
         """Open a successful answer, after repetitions and redirects; see `call`.
@@ -209,13 +216,17 @@ class ServiceClient:
     async def _followed(self, call: "_Call") -> httpx.Response:
         url = call.url
         for _ in range(MOST_REDIRECTS + 1):
-            headers = dict(self._headers) if _origin(url) == _origin(httpx.URL(self._base_url)) else {}
+            is_own = _origin(url) == _origin(httpx.URL(self._base_url))
+            headers = dict(self._headers) if is_own else {}
             headers.update(call.headers)
             headers["accept-encoding"] = "gzip, deflate"
-            request = self._http.build_request(call.method, url, headers=headers, json=call.body)
-            if call.body is None:
+            if isinstance(call.body, bytes):
+                request = self._http.build_request(call.method, url, headers=headers, content=call.body)
+            elif call.body is None:
                 request = self._http.build_request(call.method, url, headers=headers)
-            response = await self._http.send(request, stream=True)
+            else:
+                request = self._http.build_request(call.method, url, headers=headers, json=call.body)
+            response = await self._sent(request, self._authentication if is_own else None)
             if not response.has_redirect_location or call.method != "GET":
                 return response
             await response.aclose()
@@ -224,6 +235,23 @@ class ServiceClient:
             except httpx.InvalidURL:
                 break
         raise PermanentError(f"{self._service} redirects without end, or to no readable address.")
+
+    async def _sent(self, request: httpx.Request, authentication: httpx.Auth | None) -> httpx.Response:
+        """Send a request, and again as its authentication wants; httpx would read whole answers in between."""
+        if authentication is None:
+            return await self._http.send(request, stream=True)
+        flow = authentication.auth_flow(request)
+        following = next(flow)
+        while True:
+            response = await self._http.send(following, stream=True)
+            try:
+                following = flow.send(response)
+            except StopIteration:
+                return response
+            except (KeyError, ValueError, NotImplementedError):
+                await response.aclose()
+                raise PermanentError(f"{self._service} asks for an authentication that is not supported.") from None
+            await response.aclose()
 
 
 async def answered(send: Send, failure: FailureOf, *, service: str) -> httpx.Response:
@@ -279,6 +307,8 @@ def failure_of(status: int, retry_after: float | None, *, service: str) -> Analy
         return RateLimitedError(f"{service} asks to wait (status 429).", retry_after=retry_after)
     if status in _AGAIN or status >= 500:
         return TransientError(f"{service} fails (status {status}).", retry_after=retry_after)
+    if 300 <= status < 400:
+        return PermanentError(f"{service} redirects to another address (status {status}). Use the address behind it.")
     return PermanentError(f"{service} refuses the call (status {status}).")
 
 
@@ -292,7 +322,7 @@ class _Call:
 
     method: str
     url: httpx.URL
-    body: JsonValue
+    body: Body
     headers: Mapping[str, str]
 
 

@@ -1,0 +1,1 @@
+"""Files of other machines: the walk through their folders, and connections to their servers."""

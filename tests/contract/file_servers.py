@@ -1,0 +1,24 @@
+"""Makers of sources on file servers, for the contract's tests."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+from analytiq.settings import SourceSettings
+from tests.contract.made_sources import Made, opening
+from tests.fakes.webdav_server import WebDavServer
+
+LOOPBACK = SourceSettings(private_hosts=("127.0.0.1",))
+
+
+def writing(folder: Path, name: str, content: str) -> None:
+    """Write a file below a folder."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+
+
+def made_webdav(stack: ExitStack, folder: Path) -> Made:
+    """Return a WebDAV source."""
+    server = stack.enter_context(WebDavServer(folder))
+    opened = opening("webdav", {"url": server.url}, LOOPBACK)
+    return Made("webdav", opened, lambda name, content: writing(folder, name, content))
