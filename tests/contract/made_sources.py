@@ -28,6 +28,10 @@ class Made:
         """Return the name of an item among the contents."""
         return item.name.removeprefix(self.folder)
 
+    def text_of(self, content: bytes) -> bytes:
+        """Return the text of an item's content, of kinds that make pages of it."""
+        return content
+
 
 async def nothing_known(_: Sequence[str]) -> Mapping[str, KnownItem]:
     return {}

@@ -16,6 +16,7 @@ from analytiq.settings import SourceSettings
 from tests.contract import file_servers
 from tests.contract.made_buckets import made_s3
 from tests.contract.made_sources import CONTENTS, Made, opening
+from tests.contract.made_talk import TALK
 from tests.fakes.web_site import Served, WebSite, html
 
 
@@ -51,6 +52,7 @@ MAKERS = {
     "s3": made_s3,
     "web": made_web,
     "webdav": file_servers.made_webdav,
+    **TALK,
 }
 
 
@@ -91,7 +93,7 @@ async def test_each_item_is_listed_once_with_its_content(made: Made) -> None:
     assert len({item.external_id for item in items}) == len(CONTENTS)
     for item in items[::40]:
         fetched = await connector.fetch(item)
-        assert await joined(fetched.content) == CONTENTS[made.name_of(item)].encode()
+        assert made.text_of(await joined(fetched.content)) == CONTENTS[made.name_of(item)].encode()
     await connector.close()
 
 

@@ -1,0 +1,1 @@
+"""Slack: channels, their messages and threads."""

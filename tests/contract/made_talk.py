@@ -1,0 +1,70 @@
+"""Sources of conversations for the contract's tests: a thread, an issue or a ticket for each item."""
+
+import re
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from analytiq.ingestion.sources.base import ListedItem
+from analytiq.ingestion.sources.slack.wire import day_of
+from analytiq.settings import SourceSettings
+from tests.contract.made_sources import Made, opening
+from tests.fakes.slack_server import TOKEN, SlackServer
+
+OPERATOR = SourceSettings(private_hosts=("127.0.0.1",))
+_WORDS = re.compile(rb"words: (.*?) end")
+
+
+@dataclass(frozen=True, slots=True)
+class MadeTalk(Made):
+    """A source whose conversations are the items, by their ids."""
+
+    names: dict[str, str] = field(default_factory=dict[str, str])
+
+    def name_of(self, item: ListedItem) -> str:
+        """Return the name of an item among the contents."""
+        return self.names[item.external_id]
+
+    def text_of(self, content: bytes) -> bytes:
+        """Return the words of the only answer."""
+        (words,) = _WORDS.findall(content)
+        return words
+
+
+def said(content: str) -> str:
+    """Return an answer with these words."""
+    return f"words: {content} end"
+
+
+def made_slack(stack: ExitStack, _: Path) -> Made:
+    """Return a workspace with four channels: in one a thread for each item, in the others a day."""
+    server = stack.enter_context(SlackServer())
+    server.add_user("U0ADA", "Ada Lovelace")
+    names: dict[str, str] = {}
+    places: dict[str, tuple[str, str, str | None]] = {}
+
+    def write(name: str, content: str) -> None:
+        if name in places:
+            channel_id, ts, thread_ts = places[name]
+            return server.edit(channel_id, ts, said(content), thread_ts=thread_ts)
+        channel_id = f"C{name.count('/')}{name[0].upper()}"
+        if channel_id not in server.channels:
+            server.add_channel(channel_id, f"channel-{channel_id.lower()}")
+        seconds = 1_700_000_000 + len(names) * 86_400
+        ts = f"{seconds}.000000"
+        if name.startswith("z/"):
+            server.post(channel_id, ts, f"About {name}")
+            places[name] = channel_id, f"{seconds + 5}.000000", ts
+            names[f"{channel_id}:{ts}"] = name
+        else:
+            places[name] = channel_id, ts, None
+            names[f"{channel_id}:{day_of(ts)}"] = name
+        server.post(channel_id, places[name][1], said(content), **({"thread_ts": ts} if places[name][2] else {}))
+        return None
+
+    settings = {"api_url": f"{server.url}/api", "files_url": f"{server.url}/files"}
+    return MadeTalk("slack", opening("slack", settings, OPERATOR, "", {"token": TOKEN}), write, names=names)
+
+
+TALK: dict[str, Callable[[ExitStack, Path], Made]] = {"slack": made_slack}
