@@ -17,6 +17,7 @@ from tests.contract import file_servers
 from tests.contract.made_buckets import made_s3
 from tests.contract.made_sources import CONTENTS, Made, opening
 from tests.contract.made_talk import TALK
+from tests.contract.made_wikis import WIKIS
 from tests.fakes.web_site import Served, WebSite, html
 
 
@@ -53,6 +54,7 @@ MAKERS = {
     "web": made_web,
     "webdav": file_servers.made_webdav,
     **TALK,
+    **WIKIS,
 }
 
 

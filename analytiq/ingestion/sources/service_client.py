@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from email.utils import parsedate_to_datetime
 
 import httpx
@@ -94,6 +95,8 @@ class ServiceClient:
         self._headers = {"user-agent": USER_AGENT, "accept": "application/json", **headers}
         self._service = service
         self._http = outbound_client(operator, connections=AT_ONCE, timeout=TIMEOUT)
+        self.server_time: datetime | None = None
+        """The service's clock at its last answer, if it tells."""
         self._authentication: httpx.Auth | None = None
 
     def authenticate(self, authentication: httpx.Auth) -> None:
@@ -172,6 +175,7 @@ class ServiceClient:
         """
         url = self._url(path).copy_merge_params(dict(parameters or {}))
         response = await self._answered(_Call(method, url, body, headers or {}))
+        self.server_time = _date(response) or self.server_time
         try:
             yield response
         except httpx.TimeoutException:
@@ -310,6 +314,13 @@ def failure_of(status: int, retry_after: float | None, *, service: str) -> Analy
     if 300 <= status < 400:
         return PermanentError(f"{service} redirects to another address (status {status}). Use the address behind it.")
     return PermanentError(f"{service} refuses the call (status {status}).")
+
+
+def _date(response: httpx.Response) -> datetime | None:
+    try:
+        return parsedate_to_datetime(response.headers.get("date", "")[:100])
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
 
 
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:

@@ -1,0 +1,1 @@
+"""The parts of the kinds for wikis and issue trackers: their APIs, and their texts as HTML."""

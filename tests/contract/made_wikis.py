@@ -1,0 +1,51 @@
+"""Sources of wikis and issue trackers for the contract's tests: a page, or an issue, for each item."""
+
+import re
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from analytiq.ingestion.sources.base import ListedItem
+from analytiq.settings import SourceSettings
+from tests.contract.made_sources import Made, opening
+from tests.fakes.notion_server import NotionServer, paragraph
+
+OPERATOR = SourceSettings(private_hosts=("127.0.0.1",))
+_WORDS = re.compile(rb"<p>(.*?)</p>", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class MadeWiki(Made):
+    """A source whose titles are the names of the items, with `|` for a slash."""
+
+    def name_of(self, item: ListedItem) -> str:
+        """Return the name of an item among the contents."""
+        return item.name.rpartition("/")[2].removesuffix(".html").replace("|", "/")
+
+    def text_of(self, content: bytes) -> bytes:
+        """Return the words of the only paragraph."""
+        (words,) = _WORDS.findall(content)
+        return words
+
+
+def made_notion(stack: ExitStack, _: Path) -> Made:
+    """Return a workspace with pages, and a database with the others as its rows."""
+    server = stack.enter_context(NotionServer())
+    source_id = server.add_database("Files")
+    ids: dict[str, str] = {}
+
+    def write(name: str, content: str) -> None:
+        server.tick(10)
+        title = name.replace("/", "|")
+        if title in ids:
+            server.edit(ids[title], paragraph(content))
+        else:
+            ids[title] = server.add_page(title, paragraph(content), parent=source_id if "b/" in name else None)
+        server.tick(10)
+
+    settings = {"api_url": server.url, "requests_per_second": 100}
+    return MadeWiki("notion", opening("notion", settings, OPERATOR, "", {"token": server.token}), write)
+
+
+WIKIS: dict[str, Callable[[ExitStack, Path], Made]] = {"notion": made_notion}
