@@ -139,13 +139,20 @@ def source_run(
     accept_losses: Annotated[
         bool, typer.Option("--accept-losses", help="Remove missing items even if most are missing.")
     ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="List everything, although the source tells its changes.")
+    ] = False,
     wait: Annotated[bool, typer.Option(help="Wait for the end, and show the result.")] = True,
     data_dir: DataDir = None,
 ) -> None:
     """Run a source now. Exit code 1 if the run or any item failed."""
     with api_client(data_dir) as client:
         run = client.run_source(
-            choose(client, name).source_id, dry_run=dry_run, accepts_losses=accept_losses, external_ids=item or ()
+            choose(client, name).source_id,
+            dry_run=dry_run,
+            accepts_losses=accept_losses,
+            full=full,
+            external_ids=item or (),
         )
         if not wait:
             typer.echo(run.source_run_id)

@@ -44,6 +44,8 @@ class SourceRun(Answer):
     state: str
     trigger: str
     is_dry_run: bool
+    is_full: bool
+    is_delta: bool | None
     is_whole: bool
     known_before: int
     withheld_removals: int
@@ -86,6 +88,14 @@ class SourceRunItem(Answer):
     at: datetime
 
 
+class ItemAccess(Answer):
+    """Who may read an item, as its service says: ids or e-mail addresses of people, ids or names of groups."""
+
+    people: list[str]
+    groups: list[str]
+    is_public: bool
+
+
 class SourceItem(Answer):
     """An item as the last runs found it."""
 
@@ -94,6 +104,7 @@ class SourceItem(Answer):
     document_id: str | None
     problem: str | None
     vanished_at: datetime | None
+    access: ItemAccess | None
 
 
 class FoundItem(Answer):

@@ -91,10 +91,24 @@ class SourceCalls(Connection):
         *,
         dry_run: bool = False,
         accepts_losses: bool = False,
+        full: bool = False,
         external_ids: Sequence[str] = (),
     ) -> SourceRun:
-        """Start a run of a source, or of selected items; `wait_for_source_run` waits for its end."""
-        body = {"dry_run": dry_run, "accepts_losses": accepts_losses, "external_ids": list(external_ids)}
+        """Start a run of a source, or of selected items; `wait_for_source_run` waits for its end.
+
+        Args:
+            source_id: the source.
+            dry_run: list and compare, and change nothing.
+            accepts_losses: remove missing items even if most are missing.
+            full: list everything, although the source tells changes.
+            external_ids: fetch these items again, and no others.
+        """
+        body = {
+            "dry_run": dry_run,
+            "accepts_losses": accepts_losses,
+            "full": full,
+            "external_ids": list(external_ids),
+        }
         answer = self._transport.call("POST", f"/sources/{segment(source_id)}/runs", json=body)
         return SourceRun.model_validate_json(answer)
 

@@ -30,6 +30,18 @@ class ItemFilters(Stored):
     """None: the server's largest upload."""
 
 
+class ChangesPosition(Stored):
+    """The position in a source's changes behind its last complete run."""
+
+    since: str = Field(repr=False)
+    """The connector's own text; the next run lists the changes since then."""
+    run_id: str
+    """The run that stored it. A restored organization has no runs, and then the position does not count: the items of
+    an archive may be older."""
+    listed_whole_at: datetime
+    """The beginning of the last run that listed everything."""
+
+
 class Source(Stored):
     """A row of `sources`.
 
@@ -57,12 +69,26 @@ class Source(Stored):
     interval_seconds: int | None = None
     """Time between two scheduled runs; None: only on request."""
     next_run_at: datetime | None = None
+    position: ChangesPosition | None = None
+    """None: the next run lists everything."""
+    settings_id: str | None = None
+    """Another one with each change of what a run reads or gives; a run that began before stores no position."""
+    credentials_id: str | None = None
+    """Another one with each change of the credentials by a person; tokens renewed from older ones are not stored."""
     is_deleted: bool = False
     """True while a job removes its items."""
     deletes_documents: bool = False
     """For a deleted source: its documents go too."""
     created_at: datetime
     updated_at: datetime
+
+
+class Readers(Stored):
+    """Who may read an item, as its service says."""
+
+    people: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    is_public: bool = False
 
 
 class SourceItem(Stored):
@@ -93,6 +119,10 @@ class SourceItem(Stored):
     """Since when the item has vanished, while its document is kept."""
     problem: str | None = None
     """Why the last run skipped the item or failed to fetch it."""
+    has_failed: bool = False
+    """True if the problem is a failure: a run that lists changes only tries the item again."""
+    access: Readers | None = None
+    """None: the service does not say."""
     updated_at: datetime
 
 
@@ -176,6 +206,18 @@ class SourceRun(Stored):
     """List and compare only."""
     accepts_losses: bool = False
     """Treat items as vanished even if most of them are missing."""
+    is_full: bool = False
+    """List everything, although the source tells changes."""
+    since: str | None = Field(default=None, repr=False)
+    """The position with which the run began; None: it lists everything."""
+    next_since: str | None = Field(default=None, repr=False)
+    """The position for the next run."""
+    is_delta: bool | None = None
+    """True if only changes are listed; None: no batch is known yet."""
+    was_expired: bool = False
+    """The source did not know a position any more, and the listing began again."""
+    settings_id: str | None = None
+    """That of the source when the run began."""
     external_ids: tuple[str, ...] = ()
     """The items to fetch again, whatever their version; empty: the whole source."""
     cursor: str | None = None

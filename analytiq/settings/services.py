@@ -64,6 +64,8 @@ class SourceSettings(Section):
     """Names or addresses of hosts that web sources may read although their addresses are not public."""
     max_items: int = Field(default=100_000, ge=1)
     """Most items of one source."""
+    full_interval_seconds: float = Field(default=7 * 24 * 3600.0, gt=0)
+    """Seconds after which a source that tells its changes is listed whole again."""
     call_seconds: float = Field(default=120.0, gt=0)
     """Longest wait for one batch of a listing, or for one item."""
     turn_seconds: float = Field(default=15.0, gt=0)

@@ -150,6 +150,7 @@ async def run_source(
         source_id,
         is_dry_run=body.dry_run,
         accepts_losses=body.accepts_losses,
+        is_full=body.full,
         external_ids=body.external_ids,
         request_id=request_id,
     )

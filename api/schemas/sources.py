@@ -193,6 +193,10 @@ class SourceRunResponse(ResponseBody):
     trigger: RunTrigger
     is_dry_run: bool
     accepts_losses: bool
+    is_full: bool = Field(description="true: everything was to be listed, although the source tells changes")
+    is_delta: bool | None = Field(
+        description="true: only changes were listed, so unchanged items are not counted; null: nothing is listed yet"
+    )
     is_whole: bool = Field(description="false: a part of the source could not be listed, so nothing is removed")
     known_before: int = Field(description="Items that existed in the source when the run began")
     withheld_removals: int = Field(description="Missing items that were not removed; the log says why")
@@ -271,6 +275,9 @@ class SourceRunCreate(RequestBody):
 
     dry_run: bool = Field(default=False, description="List and compare, and change nothing")
     accepts_losses: bool = Field(default=False, description="Remove missing items even if most are missing")
+    full: bool = Field(
+        default=False, description="List everything. By default a source that tells its changes is asked for those only"
+    )
     external_ids: list[ExternalItemId] = Field(
         default_factory=list[str],
         max_length=1000,
@@ -303,6 +310,14 @@ class SourceRunEntryList(ResponseBody):
         return cls(items=items, total_count=total, skip=skip)
 
 
+class ItemAccessResponse(ResponseBody):
+    """Who may read an item, as its service says."""
+
+    people: list[str] = Field(description="Ids or e-mail addresses")
+    groups: list[str] = Field(description="Ids or names")
+    is_public: bool
+
+
 class SourceItemResponse(ResponseBody):
     """An item as the last runs found it."""
 
@@ -311,6 +326,7 @@ class SourceItemResponse(ResponseBody):
     document_id: str | None = Field(description="null: it was not taken in")
     problem: str | None = Field(description="Why the last run did not take it in")
     vanished_at: Moment | None = Field(description="Since when it is missing, while its document is kept")
+    access: ItemAccessResponse | None = Field(description="Who may read it there; null: the service does not say")
 
 
 class SourceItemList(ResponseBody):

@@ -4871,6 +4871,24 @@ export interface components {
             role_now: components["schemas"]["Role"] | null;
         };
         /**
+         * ItemAccessResponse
+         * @description Who may read an item, as its service says.
+         */
+        ItemAccessResponse: {
+            /**
+             * People
+             * @description Ids or e-mail addresses
+             */
+            people: string[];
+            /**
+             * Groups
+             * @description Ids or names
+             */
+            groups: string[];
+            /** Is Public */
+            is_public: boolean;
+        };
+        /**
          * ItemOutcome
          * @description The outcome of an item in a run.
          * @enum {string}
@@ -8279,6 +8297,8 @@ export interface components {
              * @description Since when it is missing, while its document is kept
              */
             vanished_at: string | null;
+            /** @description Who may read it there; null: the service does not say */
+            access: components["schemas"]["ItemAccessResponse"] | null;
         };
         /**
          * SourceKindList
@@ -8344,6 +8364,12 @@ export interface components {
              */
             accepts_losses: boolean;
             /**
+             * Full
+             * @description List everything. By default a source that tells its changes is asked for those only
+             * @default false
+             */
+            full: boolean;
+            /**
              * External Ids
              * @description Fetch these items again, and no others; empty: run the whole source
              */
@@ -8365,6 +8391,16 @@ export interface components {
             is_dry_run: boolean;
             /** Accepts Losses */
             accepts_losses: boolean;
+            /**
+             * Is Full
+             * @description true: everything was to be listed, although the source tells changes
+             */
+            is_full: boolean;
+            /**
+             * Is Delta
+             * @description true: only changes were listed, so unchanged items are not counted; null: nothing is listed yet
+             */
+            is_delta: boolean | null;
             /**
              * Is Whole
              * @description false: a part of the source could not be listed, so nothing is removed
@@ -8459,6 +8495,16 @@ export interface components {
             is_dry_run: boolean;
             /** Accepts Losses */
             accepts_losses: boolean;
+            /**
+             * Is Full
+             * @description true: everything was to be listed, although the source tells changes
+             */
+            is_full: boolean;
+            /**
+             * Is Delta
+             * @description true: only changes were listed, so unchanged items are not counted; null: nothing is listed yet
+             */
+            is_delta: boolean | null;
             /**
              * Is Whole
              * @description false: a part of the source could not be listed, so nothing is removed

@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from analytiq.errors import AnalytiqError
+from analytiq.errors import AnalytiqError, PermanentError
 from analytiq.settings import SourceSettings
 
 LONGEST_NOTE = 64 * 1024
@@ -37,6 +37,12 @@ class ItemRefusedError(AnalytiqError):
     """The item is not taken in; the detail is the reason."""
 
     code = "item_refused"
+
+
+class PositionExpiredError(PermanentError):
+    """The service does not know the position of a listing or of changes any more; list everything."""
+
+    code = "position_expired"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,8 @@ class ListedBatch:
         cursor: the position behind these items; `list_changes` continues there.
         problems: parts of the source that could not be listed, with the reason. The run then removes nothing.
         notes: further lines for the run's log, few of them.
-        removed: external ids that the service reports as deleted, or that left the source.
+        removed: external ids that the service reports as deleted, or that left the source. An id that is among the
+            items of the same batch too exists.
         is_delta: this listing names changes since `SourceContext.since` only; what it does not name is unchanged. The
             same in all batches of a listing.
         next_since: the `since` of the next run. The last batch of a listing has it, if the service tells changes.
@@ -125,7 +132,7 @@ class KnownItem:
 FindKnown = Callable[[Sequence[str]], Awaitable[Mapping[str, KnownItem]]]
 """Returns what is known of these external ids."""
 KeepCredentials = Callable[[Mapping[str, JsonValue]], Awaitable[None]]
-"""Stores renewed credentials, such as refreshed tokens, encrypted."""
+"""Stores renewed fields of the credentials, such as refreshed tokens, encrypted; fields left out stay."""
 Accepts = Callable[[str], bool]
 """Returns True if the source's patterns accept a path or address."""
 
@@ -146,7 +153,7 @@ class SourceContext:
         max_item_bytes: most bytes of an item.
         since: `ListedBatch.next_since` of the last complete run; None: list everything. It is None too after the
             settings changed, and now and then, so that nothing missed stays missed.
-        keep_credentials: stores renewed credentials.
+        keep_credentials: stores renewed credentials, unless a person changed the credentials meanwhile.
     """
 
     organization_id: str
@@ -173,9 +180,11 @@ class Connector(Protocol):
         """List the items of the source behind the cursor; None: from the beginning.
 
         All of them, or the changes since `SourceContext.since`, if the service tells changes. If it does not know that
-        position any more, all of them.
+        position any more, all of them; or it raises PositionExpiredError, and is asked again without it.
 
         Raises:
+            PositionExpiredError: the service does not know the cursor or the position any more. Once in a run the
+                listing begins again, without both.
             AnalytiqError: the source cannot be listed; TransientError and its kinds are tried again.
         """
         ...

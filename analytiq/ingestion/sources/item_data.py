@@ -10,7 +10,11 @@ from pydantic import JsonValue
 from analytiq.ingestion.documents.naming import LONGEST_VERSION
 from analytiq.ingestion.sources.base import ListedItem
 from analytiq.models.document import Document
-from analytiq.models.source import Source, SourceItem
+from analytiq.models.source import Readers, Source, SourceItem
+
+MOST_READERS = 2000
+"""Most people and most groups of an item that are stored; without the others, fewer may read it, never more."""
+LONGEST_READER = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,17 @@ class ItemData:
         given = set(known.given_metadata_keys) if known else set[str]()
         own = {key: value for key, value in document.metadata.items() if key not in given}
         return {**own, **self.metadata}
+
+
+def readers_of(item: ListedItem) -> Readers | None:
+    """Return who may read an item as it is stored: each once, in order, so that equal rights are equal."""
+    if item.access is None:
+        return None
+    people, groups = (
+        tuple(sorted({name for name in names if 0 < len(name) <= LONGEST_READER})[:MOST_READERS])
+        for names in (item.access.people, item.access.groups)
+    )
+    return Readers(people=people, groups=groups, is_public=item.access.is_public)
 
 
 def shortened(version: str | None) -> str | None:

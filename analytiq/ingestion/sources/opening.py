@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 
+import structlog
 from pydantic import JsonValue, SecretStr
 
 from analytiq.inference.credentials.encryption import Vault
@@ -13,19 +14,22 @@ from analytiq.models.source import Source
 from analytiq.settings import Settings
 from analytiq.storage.all_repositories import Repositories
 
+log = structlog.get_logger(__name__)
+
 
 class Connectors:
     """Opens connectors."""
 
     def __init__(self, rows: Repositories, vault: Vault, settings: Settings) -> None:
         self._items = rows.source_items
+        self._sources = rows.sources
         self._vault = vault
         self.operator = settings.sources
         """The server's settings of sources."""
         self._max_upload_bytes = settings.api.max_upload_bytes
 
-    def open(self, source: Source) -> Connector:
-        """Create the connector of a source, without connecting.
+    def open(self, source: Source, *, since: str | None = None) -> Connector:
+        """Create the connector of a source, without connecting; it may list the changes since a position.
 
         Raises:
             InvalidInputError: the kind is not installed, or its schema no longer accepts the settings.
@@ -35,7 +39,7 @@ class Connectors:
         return kind(
             settings=validated(kind.settings_schema, source.settings, field="settings"),
             credentials=validated(kind.credentials_schema, self._decrypted(source), field="credentials"),
-            context=self._context(source),
+            context=self._context(source, since),
         )
 
     def sealed(self, kind: str, credentials: Mapping[str, JsonValue]) -> str | None:
@@ -60,10 +64,20 @@ class Connectors:
         found: dict[str, JsonValue] = json.loads(self._vault.decrypt(source.credentials).get_secret_value())
         return found
 
-    def _context(self, source: Source) -> SourceContext:
+    def _context(self, source: Source, since: str | None) -> SourceContext:
+        credentials = self._decrypted(source)
+
         async def find_known(external_ids: Sequence[str]) -> Mapping[str, KnownItem]:
             known = await self._items.with_external_ids(source.organization_id, source.id, external_ids)
             return {external_id: KnownItem(version=item.version, note=item.note) for external_id, item in known.items()}
+
+        async def keep_credentials(renewed: Mapping[str, JsonValue]) -> None:
+            merged = {**credentials, **renewed}
+            sealed = self.sealed(source.kind, merged)
+            credentials.update(merged)
+            # A source that does not exist yet has no row, and nothing is stored.
+            if sealed is not None and not await self._sources.keep_credentials(source, sealed):
+                log.info("sources.renewed_credentials_dropped", source_id=source.id)
 
         return SourceContext(
             organization_id=source.organization_id,
@@ -71,4 +85,6 @@ class Connectors:
             find_known=find_known,
             accepts=accepting(source.filters),
             max_item_bytes=self.max_item_bytes(source),
+            since=since,
+            keep_credentials=keep_credentials,
         )

@@ -40,6 +40,7 @@ class SourceRuns:
         *,
         is_dry_run: bool = False,
         accepts_losses: bool = False,
+        is_full: bool = False,
         external_ids: Sequence[str] = (),
         request_id: str | None = None,
     ) -> SourceRun:
@@ -50,6 +51,7 @@ class SourceRuns:
             source_id: the source.
             is_dry_run: list and compare, and change nothing.
             accepts_losses: remove what is missing, even if that is most of the items.
+            is_full: list everything, although the source tells changes.
             external_ids: fetch these items again, and no others; empty: run the whole source.
             request_id: the id of the caller's request.
 
@@ -64,6 +66,7 @@ class SourceRuns:
             source_id=source_id,
             is_dry_run=is_dry_run,
             accepts_losses=accepts_losses,
+            is_full=is_full,
             external_ids=tuple(dict.fromkeys(external_ids)),
             request_id=request_id,
             created_at=clock.now(),

@@ -8,7 +8,7 @@ in between has uploaded documents that the next attempt finds by their identitie
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import structlog
@@ -20,10 +20,11 @@ from analytiq.errors import (
     NotFoundError,
     PermanentError,
     QuotaExceededError,
-    TransientError,
 )
-from analytiq.ingestion.sources.base import ListedBatch, ListedItem
+from analytiq.ingestion.sources.base import ListedBatch, PositionExpiredError
+from analytiq.ingestion.sources.listing import FOUND_AT_ONCE, CutBatch, cut, found_again, next_batch, selected
 from analytiq.ingestion.sources.opening import Connectors
+from analytiq.ingestion.sources.positions import Positions
 from analytiq.ingestion.sources.requests import run_request
 from analytiq.ingestion.sources.taking import ItemTaking, OpenSource, TakenBatch
 from analytiq.ingestion.sources.vanishing import Vanishing
@@ -44,7 +45,6 @@ from analytiq.models.source import (
     SourceRun,
     SourceRunEntry,
 )
-from analytiq.settings import SourceSettings
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.source_runs import RunEnd
@@ -53,12 +53,6 @@ from analytiq.storage.transactions import run_in_transaction
 from analytiq.telemetry.checkpoints import checkpoint
 
 log = structlog.get_logger(__name__)
-
-FOUND_AT_ONCE = 50
-"""Selected items of a batch."""
-SILENT_ATTEMPTS = 3
-"""Attempts after which a source that does not answer ends the run; the next run tries again."""
-
 
 Settle = Callable[[Session], Awaitable[None]]
 """A further part of the transaction of a batch."""
@@ -97,6 +91,7 @@ class SourceRunning:
         self._connectors = connectors
         self._taking = taking
         self._vanishing = vanishing
+        self._positions = Positions(rows)
 
     @job(RunSourcePayload)
     async def handle(self, running: RunningJob, payload: RunSourcePayload) -> None:
@@ -109,11 +104,10 @@ class SourceRunning:
         if source is None or source.is_deleted:
             await self._runs.finish(run, RunEnd(RunState.CANCELLED))
             return
-        settings = self._connectors.operator
-        turn = _Turn(running, asyncio.get_running_loop().time() + settings.turn_seconds)
+        turn = _Turn(running, asyncio.get_running_loop().time() + self._connectors.operator.turn_seconds)
         try:
-            run = await self._begin(turn, run)
-            await self._work(turn, source, run, settings)
+            run = await self._begin(turn, source, run)
+            await self._work(turn, source, run)
         except RunEndedError:
             log.info("sources.run_ended_by_others", run_id=run.id)
         except _FOR_GOOD as error:
@@ -130,80 +124,90 @@ class SourceRunning:
             state = RunState.CANCELLED if failure.code == "cancelled" else RunState.FAILED
             await self._runs.finish(run, RunEnd(state, failure.for_owner()))
 
-    async def _work(self, turn: _Turn, source: Source, run: SourceRun, settings: SourceSettings) -> None:
-        connector = self._connectors.open(source)
-        opened = OpenSource(source, run, connector, self._connectors.max_item_bytes(source), settings.call_seconds)
+    async def _work(self, turn: _Turn, source: Source, run: SourceRun) -> None:
+        connector = self._connectors.open(source, since=run.since)
+        operator = self._connectors.operator
+        opened = OpenSource(source, run, connector, self._connectors.max_item_bytes(source), operator.call_seconds)
         try:
             if run.phase is RunPhase.LISTING:
-                batches = self._selected(opened) if run.external_ids else connector.list_changes(run.cursor)
+                batches = selected(opened) if run.external_ids else connector.list_changes(run.cursor)
                 async with aclosing(batches):
-                    listed = await self._list(turn, opened, batches, settings.max_items)
+                    listed = await self._list(turn, opened, batches)
+                if listed is not None and listed.is_delta:
+                    listed = await self._try_failed_again(turn, opened, listed)
                 if listed is None:
                     return await self._go_on_later(run)
                 run = listed
             if run.external_ids:
-                return await self._finish(turn, run, "Done with the selected items.")
+                return await self._finish(turn, source, run, "Done with the selected items.")
             await self._remove(turn, source, run)
         finally:
             await connector.close()
 
-    async def _begin(self, turn: _Turn, run: SourceRun) -> SourceRun:
+    async def _begin(self, turn: _Turn, source: Source, run: SourceRun) -> SourceRun:
         if run.started_at is not None:
-            return run
+            if run.settings_id == source.settings_id or not run.is_whole or run.phase is not RunPhase.LISTING:
+                return run
+            mixed = run.model_copy(update={"is_whole": False})
+            return await self._commit(turn, mixed, TakenBatch(), ["The settings changed: nothing is removed."])
+        await self._items.unmark(run)
         before = await self._items.count_present(run.organization_id, run.source_id)
         await self._runs.forget_unchanged(run.organization_id, run.source_id)
-        started = run.model_copy(update={"started_at": clock.now(), "known_before": before})
+        seconds = self._connectors.operator.full_interval_seconds
+        since = await self._positions.beginning(source, run, full_interval_seconds=seconds)
+        started = run.model_copy(
+            update={
+                "started_at": clock.now(),
+                "known_before": before,
+                "since": since,
+                "settings_id": source.settings_id,
+            }
+        )
         kind = "Dry run" if run.is_dry_run else "Run"
-        return await self._commit(turn, started, TakenBatch(), [f"{kind} began. Known items: {before:,}."])
+        asked = "" if since is None else " The source is asked for the changes since the last run."
+        return await self._commit(turn, started, TakenBatch(), [f"{kind} began. Known items: {before:,}.{asked}"])
 
-    async def _list(
-        self, turn: _Turn, opened: OpenSource, batches: AsyncGenerator[ListedBatch], max_items: int
-    ) -> SourceRun | None:
+    async def _list(self, turn: _Turn, opened: OpenSource, batches: AsyncGenerator[ListedBatch]) -> SourceRun | None:
         """Take in batches until the turn or the listing ends; return the run at the end of the listing."""
         run = opened.run
-        while (batch := await self._next_batch(turn, opened, batches)) is not None:
-            room = max_items - run.counts.listed
-            taken = await self._taking.take(opened, batch.items[:room])
-            notes = [*batch.problems, *batch.notes]
-            is_whole = run.is_whole and not batch.problems and len(batch.items) <= room
-            if len(batch.items) > room:
-                notes.append(
-                    f"The source has more than {max_items:,} items, the most of a source; the rest is left out."
-                )
-            run = await self._commit(
-                turn, run.model_copy(update={"cursor": batch.cursor, "is_whole": is_whole}), taken, notes
-            )
-            await turn.running.report(run.counts.listed, max(run.known_before, run.counts.listed), "items")
-            if len(batch.items) > room:
-                return run
-            if turn.is_over:
-                return None
+        max_items = self._connectors.operator.max_items
+        try:
+            while (batch := await next_batch(opened, batches, attempt=turn.running.job.attempt)) is not None:
+                listed = cut(batch, run, max_items)
+                run = await self._take(turn, opened, run, listed, listed.notes(run, max_items))
+                if listed.is_cut:
+                    return run
+                if turn.is_over:
+                    return None
+        except PositionExpiredError:
+            if run.was_expired or (run.since is None and run.cursor is None):
+                raise
+            afresh = {"since": None, "cursor": None, "next_since": None, "is_delta": None, "was_expired": True}
+            note = "The source does not know its last position any more, and is listed whole."
+            await self._commit(turn, run.model_copy(update=afresh), TakenBatch(), [note])
+            return None
         return run
 
-    async def _next_batch(
-        self, turn: _Turn, opened: OpenSource, batches: AsyncGenerator[ListedBatch]
-    ) -> ListedBatch | None:
-        try:
-            async with asyncio.timeout(opened.call_seconds):
-                return await anext(batches, None)
-        except TimeoutError:
-            detail = f"The source did not answer within {opened.call_seconds:g} s. Run it again later."
-            if turn.running.job.attempt >= SILENT_ATTEMPTS:
-                raise PermanentError(detail, code="source_silent") from None
-            raise TransientError(detail, code="source_silent") from None
+    async def _take(
+        self, turn: _Turn, opened: OpenSource, run: SourceRun, listed: CutBatch, notes: Sequence[str]
+    ) -> SourceRun:
+        """Take in a batch, and store it with its cursor."""
+        taken = await self._taking.take(opened, listed.items)
+        removed = listed.removed.union(taken.gone if listed.batch.is_delta else ())
+        settle = partial(self._items.mark_removed, run=run, external_ids=sorted(removed))
+        run = await self._commit(turn, listed.advanced(run), taken, notes, settle=settle)
+        known = run.counts.listed if run.is_delta else run.known_before
+        await turn.running.report(run.counts.listed, max(known, run.counts.listed), "items")
+        return run
 
-    async def _selected(self, opened: OpenSource) -> AsyncGenerator[ListedBatch]:
-        """List the selected items; the cursor is the number of those before."""
-        run = opened.run
-        first = int(run.cursor or 0)
-        for start in range(first, len(run.external_ids), FOUND_AT_ONCE):
-            ids = run.external_ids[start : start + FOUND_AT_ONCE]
-            items: list[ListedItem] = []
-            for external_id in ids:
-                item = await opened.connector.find(external_id)
-                reason = "It does not exist in the source, or its patterns leave it out."
-                items.append(item or ListedItem(external_id=external_id, name=external_id, failure=reason))
-            yield ListedBatch(items=items, cursor=str(start + len(ids)))
+    async def _try_failed_again(self, turn: _Turn, opened: OpenSource, run: SourceRun) -> SourceRun | None:
+        """Take in items that failed in an earlier run, which a listing of changes need not name; None: later."""
+        while failed := await self._items.failed_before(run, FOUND_AT_ONCE):
+            if turn.is_over:
+                return None
+            batch = await found_again(replace(opened, run=run), failed, attempt=turn.running.job.attempt)
+            run = await self._take(turn, opened, run, cut(batch, run, run.counts.listed + len(failed)), ())
+        return run
 
     async def _remove(self, turn: _Turn, source: Source, run: SourceRun) -> None:
         """Remove what the whole listing did not name, batch by batch."""
@@ -211,8 +215,8 @@ class SourceRunning:
             missing = await self._vanishing.find_missing(run)
             if missing.reason is not None:
                 held = run.model_copy(update={"withheld_removals": missing.count})
-                return await self._finish(turn, held, missing.reason)
-            if missing.count and not run.is_dry_run:
+                return await self._finish(turn, source, held, missing.reason)
+            if missing.count and not run.is_dry_run and not run.is_delta:
                 await self._items.mark_vanished(run.organization_id, source.id, run.id)
                 await checkpoint("sources.vanished_marked")
             run = run.model_copy(update={"phase": RunPhase.REMOVING, "cursor": None})
@@ -226,7 +230,7 @@ class SourceRunning:
             run = await self._commit(turn, run.model_copy(update={"cursor": batch.cursor}), taken, settle=settle)
             if turn.is_over:
                 return await self._go_on_later(run)
-        return await self._finish(turn, run, "The run is complete.")
+        return await self._finish(turn, source, run, "The run is complete.")
 
     async def _commit(
         self,
@@ -271,7 +275,7 @@ class SourceRunning:
         # The job runs again behind others, since it was requested while it runs.
         await self._jobs.enqueue([run_request(run)])
 
-    async def _finish(self, turn: _Turn, run: SourceRun, note: str) -> None:
+    async def _finish(self, turn: _Turn, source: Source, run: SourceRun, note: str) -> None:
         end = RunEnd(RunState.SUCCEEDED, notes=(RunNote(at=clock.now(), text=note),))
 
         async def commit(session: Session) -> None:
@@ -279,6 +283,8 @@ class SourceRunning:
             if await self._runs.advance(session, run, state=RunState.RUNNING) is None:
                 raise RunEndedError
             await self._runs.finish(run, end, session=session)
+            await self._positions.keep(session, source, run)
+            await self._items.unmark(run, session=session)
 
         await run_in_transaction(self._connection, commit)
         log.info("sources.run_done", run_id=run.id, source_id=run.source_id, **run.counts.model_dump())

@@ -26,6 +26,8 @@ from analytiq.storage.transactions import run_in_transaction
 CHECK_SECONDS = 20.0
 SHOWN_ITEMS = 10
 LEAST_INTERVAL_SECONDS = 60
+READ_OR_GIVEN = ("settings", "filters", "tag_ids", "metadata", "metadata_mapping")
+"""Fields of a source that decide what a run reads, or gives to documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,12 @@ class Sources:
         wanted = dict(changes)
         if credentials is not None:
             wanted["credentials"] = self._connectors.sealed(source.kind, credentials)
+            wanted["credentials_id"] = new_id()
+        if credentials is not None or any(
+            name in wanted and wanted[name] != getattr(source, name) for name in READ_OR_GIVEN
+        ):
+            # Changes alone would not bring unchanged items up to date.
+            wanted |= {"position": None, "settings_id": new_id()}
         if "interval_seconds" in wanted and wanted["interval_seconds"] != source.interval_seconds:
             seconds = wanted["interval_seconds"]
             wanted["next_run_at"] = clock.now() + timedelta(seconds=seconds) if isinstance(seconds, int) else None

@@ -22,7 +22,7 @@ from analytiq.errors import (
     RateLimitedError,
     TransientError,
 )
-from analytiq.ingestion.sources.base import ItemRefusedError
+from analytiq.ingestion.sources.base import ItemRefusedError, PositionExpiredError
 from analytiq.ingestion.sources.outbound import outbound_client
 from analytiq.ingestion.sources.web.requests import decoded, seconds_of
 from analytiq.settings import SourceSettings
@@ -59,12 +59,6 @@ class CredentialsRefusedError(AccessDeniedError):
     """The service does not accept the credentials, or they lack a right."""
 
     code = "credentials_refused"
-
-
-class PositionExpiredError(PermanentError):
-    """The service does not know the position of a listing or of changes any more; list everything."""
-
-    code = "position_expired"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from analytiq.ingestion.sources.base import (
     ItemRefusedError,
     ListedItem,
 )
-from analytiq.ingestion.sources.item_data import ItemData, shortened
+from analytiq.ingestion.sources.item_data import ItemData, readers_of, shortened
 from analytiq.ingestion.upload.request import StagedFile, UploadRequest
 from analytiq.ingestion.upload.store import Uploads
 from analytiq.models.document import Document, ExternalIdentity
@@ -56,6 +56,8 @@ class TakenBatch:
     """New states of items."""
     seen: list[str] = field(default_factory=list[str])
     """External ids of items whose state did not change."""
+    gone: list[str] = field(default_factory=list[str])
+    """External ids of items that were deleted since they were listed."""
     entries: list[SourceRunEntry] = field(default_factory=list[SourceRunEntry])
     counts: RunCounts = field(default_factory=RunCounts)
 
@@ -93,7 +95,7 @@ class ItemTaking:
         candidates: list[ListedItem] = []
         for external_id, item in by_id.items():
             before = known.get(external_id)
-            if before is not None and before.seen_run_id == run.id:
+            if before is not None and before.seen_run_id == run.id and not _is_newer(opened, item, before):
                 continue  # a batch that this run has committed
             problem = _problem_of(opened, item)
             if problem is not None:
@@ -121,7 +123,10 @@ class ItemTaking:
             document_id = before.document_id if before else None
             is_there = document_id is not None and document_id in documents
             if before is not None and is_there and not run.external_ids and _is_unchanged(item, data, before):
-                taken.seen.append(item.external_id)
+                if before.access == readers_of(item) or run.is_dry_run:
+                    taken.seen.append(item.external_id)
+                else:
+                    taken.items.append(_new_state(opened, item, before))
                 _note(opened, taken, item, ItemOutcome.UNCHANGED, document_id=document_id)
             elif run.is_dry_run:
                 taken.seen.append(item.external_id)
@@ -218,6 +223,7 @@ class ItemTaking:
                 given_tag_ids=each.data.tag_ids,
                 given_metadata_keys=tuple(each.data.metadata),
                 problem=None,
+                has_failed=False,
             )
         )
         _note(opened, taken, item, outcome, document_id=document.id)
@@ -225,6 +231,7 @@ class ItemTaking:
     def _note_error(self, opened: OpenSource, taken: TakenBatch, each: _Wanted, error: AnalytiqError) -> None:
         if isinstance(error, ItemGoneError):
             # Not seen: the end of the run treats it as vanished.
+            taken.gone.append(each.item.external_id)
             _note(opened, taken, each.item, ItemOutcome.SKIPPED, reason=error.detail)
             return
         is_refused = isinstance(error, ItemRefusedError | LimitExceededError)
@@ -244,8 +251,16 @@ class ItemTaking:
         if opened.run.is_dry_run:
             taken.seen.append(item.external_id)
         elif before is not None or not opened.run.external_ids:  # a selected id may name nothing
-            taken.items.append(_new_state(opened, item, before, problem=reason))
+            has_failed = outcome is ItemOutcome.FAILED
+            taken.items.append(_new_state(opened, item, before, problem=reason, has_failed=has_failed))
         _note(opened, taken, item, outcome, reason=reason)
+
+
+def storable_id(external_id: str) -> str:
+    """Return the id, or a hash of one that is too long for an identity."""
+    if len(external_id) <= LONGEST_EXTERNAL_ID:
+        return external_id
+    return f"sha256:{hashlib.sha256(external_id.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def _with_storable_id(item: ListedItem) -> ListedItem:
@@ -254,7 +269,7 @@ def _with_storable_id(item: ListedItem) -> ListedItem:
         return item
     return replace(
         item,
-        external_id=f"sha256:{hashlib.sha256(item.external_id.encode('utf-8', 'surrogatepass')).hexdigest()}",
+        external_id=storable_id(item.external_id),
         skip_reason=f"Its id has more than {LONGEST_EXTERNAL_ID:,} characters.",
     )
 
@@ -268,6 +283,13 @@ def _problem_of(opened: OpenSource, item: ListedItem) -> tuple[ItemOutcome, str]
     if item.byte_size is not None and item.byte_size > opened.max_item_bytes:
         return ItemOutcome.SKIPPED, f"Larger than {opened.max_item_bytes:,} bytes."
     return None
+
+
+def _is_newer(opened: OpenSource, item: ListedItem, before: SourceItem) -> bool:
+    """Return True if an item that this run has taken in was listed again because it changed meanwhile."""
+    version = shortened(item.version)
+    is_taken = before.problem is None and not opened.run.is_dry_run
+    return is_taken and None not in (version, before.version) and version != before.version
 
 
 def _is_unchanged(item: ListedItem, data: ItemData, before: SourceItem) -> bool:
@@ -334,6 +356,7 @@ def _new_state(opened: OpenSource, item: ListedItem, before: SourceItem | None, 
         "seen_run_id": opened.run.id,
         "vanished_run_id": None,
         "vanished_at": before.vanished_at if changes.get("problem") else None,
+        "access": readers_of(item) or (before.access if changes.get("problem") else None),
         "updated_at": clock.now(),
     }
     return before.model_copy(update={**seen, **changes})

@@ -40,7 +40,9 @@ class Vanishing:
         self._changing = changing
 
     async def find_missing(self, run: SourceRun) -> Missing:
-        """Count the items that a run has not seen, and decide whether they have vanished."""
+        """Count the items that a run has not seen, or that the source removed; decide whether they have vanished."""
+        if run.is_delta:
+            return await self._find_removed(run)
         missing = await self._items.count_unseen(run.organization_id, run.source_id, run.id)
         if not missing:
             return Missing(0)
@@ -55,13 +57,28 @@ class Vanishing:
             " right, run it once with `accepts_losses`.",
         )
 
+    async def _find_removed(self, run: SourceRun) -> Missing:
+        """Count the items that a listing of changes reports as removed, and decide the same."""
+        removed = await self._items.count_removed(run)
+        if removed and not run.is_whole:
+            return Missing(removed, f"Nothing was removed: {removed:,} items are gone, but the list is incomplete.")
+        if removed and not run.accepts_losses and run.known_before - removed < max(1, run.known_before * LEAST_SHARE):
+            return Missing(
+                removed,
+                f"Nothing was removed: the source reports {removed:,} of {run.known_before:,} items as removed. If this"
+                " is right, run it once with `accepts_losses`.",
+            )
+        return Missing(removed)
+
     async def next_batch(self, source: Source, run: SourceRun) -> VanishedBatch | None:
         """Treat the documents of some vanished items; None at the end. A repetition changes nothing more."""
         organization_id = source.organization_id
-        if run.is_dry_run:
+        if run.is_dry_run and not run.is_delta:
             items = await self._items.unseen(organization_id, source.id, run.id, after=run.cursor, limit=BATCH)
         else:
-            items = await self._items.vanished(organization_id, source.id, run.id, BATCH)
+            # Only a dry run settles nothing, so that its cursor counts.
+            after = run.cursor if run.is_dry_run else None
+            items = await self._items.vanished(run, after=after, limit=BATCH)
         if not items:
             return None
         cursor = items[-1].id

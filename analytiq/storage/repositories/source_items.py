@@ -85,14 +85,50 @@ class SourceItemRepository:
         """Record that a run has seen unchanged items; a dry run changes nothing else of them."""
         if not external_ids:
             return
-        changes: Row = {"seen_run_id": run.id}
+        changes: Row = {"seen_run_id": run.id, "vanished_run_id": None}
         if not run.is_dry_run:
-            changes |= {"vanished_run_id": None, "vanished_at": None, "problem": None}
+            changes |= {"vanished_at": None, "problem": None, "has_failed": False}
         await self._collection.update_many(
             {**_of(run.organization_id, run.source_id), "external_id": {"$in": list(external_ids)}},
             {"$set": changes},
             session=session,
         )
+
+    async def mark_removed(self, session: Session, run: SourceRun, external_ids: Sequence[str]) -> None:
+        """Mark present items that the source reports as removed."""
+        if not external_ids:
+            return
+        query: Row = {
+            **_of(run.organization_id, run.source_id),
+            "external_id": {"$in": list(external_ids)},
+            "vanished_at": None,
+        }
+        await self._collection.update_many(
+            query, {"$set": {"vanished_run_id": run.id, "seen_run_id": None}}, session=session
+        )
+
+    async def count_removed(self, run: SourceRun) -> int:
+        """Count the items that a run has marked as vanished and not settled yet."""
+        return await self._collection.count_documents(_marked(run))
+
+    async def unmark(self, run: SourceRun, *, session: Session | None = None) -> None:
+        """Forget the marks of items that were not treated as vanished, of this run and those before."""
+        query: Row = {
+            **_of(run.organization_id, run.source_id),
+            "vanished_run_id": {"$ne": None},
+            "vanished_at": None,
+        }
+        await self._collection.update_many(query, {"$set": {"vanished_run_id": None}}, session=session)
+
+    async def failed_before(self, run: SourceRun, limit: int) -> list[SourceItem]:
+        """Return items that failed in an earlier run, and that this one has not seen."""
+        query: Row = {
+            **_of(run.organization_id, run.source_id),
+            "has_failed": True,
+            "seen_run_id": {"$ne": run.id},
+            "vanished_run_id": {"$ne": run.id},
+        }
+        return [decode(SourceItem, row) async for row in self._collection.find(query).limit(limit)]
 
     async def mark_vanished(self, organization_id: str, source_id: str, run_id: str) -> None:
         """Mark the present items that a run has not seen."""
@@ -100,10 +136,12 @@ class SourceItemRepository:
             _unseen(organization_id, source_id, run_id), {"$set": {"vanished_run_id": run_id}}
         )
 
-    async def vanished(self, organization_id: str, source_id: str, run_id: str, limit: int) -> list[SourceItem]:
-        """Return items that a run has marked as vanished and not settled yet."""
-        query: Row = {**_of(organization_id, source_id), "vanished_run_id": run_id, "vanished_at": None}
-        return [decode(SourceItem, row) async for row in self._collection.find(query).limit(limit)]
+    async def vanished(self, run: SourceRun, *, after: str | None, limit: int) -> list[SourceItem]:
+        """Return items that a run has marked as vanished and not settled yet, by id."""
+        query = _marked(run)
+        if after is not None:
+            query["_id"] = {"$gt": object_id(after)}
+        return [decode(SourceItem, row) async for row in self._collection.find(query).sort("_id", 1).limit(limit)]
 
     async def unseen(
         self, organization_id: str, source_id: str, run_id: str, *, after: str | None, limit: int
@@ -150,6 +188,10 @@ class SourceItemRepository:
 
 def _of(organization_id: str, source_id: str) -> Row:
     return {"organization_id": organization_id, "source_id": source_id}
+
+
+def _marked(run: SourceRun) -> Row:
+    return {**_of(run.organization_id, run.source_id), "vanished_run_id": run.id, "vanished_at": None}
 
 
 def _unseen(organization_id: str, source_id: str, run_id: str) -> Row:

@@ -27,6 +27,11 @@ INDEXES = {
     ],
 }
 MOST_NOTES = 200
+ADVANCING = (
+    "phase", "cursor", "counts", "known_before", "is_whole", "withheld_removals", "started_at", "since", "next_since",
+    "is_delta", "was_expired", "settings_id",
+)  # fmt: skip
+"""The fields of a run that change with its batches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +92,12 @@ class SourceRunRepository:
     ) -> SourceRun | None:
         """Store the run's progress; return None if it was ended by somebody else.
 
-        Stores `phase`, `cursor`, `counts`, `known_before`, `is_whole`, `withheld_removals` and `started_at` of `run`.
+        Stores the fields of `run` in `ADVANCING`.
         """
-        names = ("phase", "cursor", "counts", "known_before", "is_whole", "withheld_removals", "started_at")
         values = encode(run)
         row: Row | None = await self._runs.find_one_and_update(
             {"_id": object_id(run.id), **_of(run.organization_id, run.source_id), "is_open": True},
-            {"$set": {**{name: values[name] for name in names}, "state": state.value}, **_pushing(notes)},
+            {"$set": {**{name: values[name] for name in ADVANCING}, "state": state.value}, **_pushing(notes)},
             return_document=ReturnDocument.AFTER,
             session=session,
         )
@@ -107,7 +111,10 @@ class SourceRunRepository:
                 "$set": {
                     "state": end.state.value,
                     "is_open": False,
-                    "cursor": None,  # may have megabytes
+                    # They may have megabytes.
+                    "cursor": None,
+                    "since": None,
+                    "next_since": None,
                     "error": end.error.model_dump() if end.error else None,
                     "ended_at": clock.now(),
                 },

@@ -9,7 +9,7 @@ from pymongo.errors import DuplicateKeyError
 
 from analytiq import clock
 from analytiq.errors import ConflictError
-from analytiq.models.source import Source
+from analytiq.models.source import ChangesPosition, Source, SourceRun
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import object_id, object_ids
 from analytiq.storage.repositories.rows import Row, decode, encode
@@ -148,6 +148,35 @@ class SourceRepository:
             },
             {"$set": {"next_run_at": now + timedelta(seconds=source.interval_seconds)}},
             session=session,
+        )
+        return result.matched_count == 1
+
+    async def keep_position(self, session: Session, run: SourceRun, position: ChangesPosition | None) -> None:
+        """Store the position behind a complete run, unless the settings changed since it began."""
+        await self._collection.update_one(
+            {
+                "_id": object_id(run.source_id),
+                "organization_id": run.organization_id,
+                "is_deleted": False,
+                "settings_id": run.settings_id,
+            },
+            {"$set": {"position": position.model_dump() if position else None}},
+            session=session,
+        )
+
+    async def keep_credentials(self, source: Source, credentials: str) -> bool:
+        """Store credentials that the connector renewed; return False if a person changed them, or the source is gone.
+
+        The encryption under another secret key in between does not count as a change.
+        """
+        result = await self._collection.update_one(
+            {
+                "_id": object_id(source.id),
+                "organization_id": source.organization_id,
+                "is_deleted": False,
+                "credentials_id": source.credentials_id,
+            },
+            {"$set": {"credentials": credentials}},
         )
         return result.matched_count == 1
 

@@ -170,7 +170,7 @@ export function startRun(sourceId: string, body: Partial<Schemas["SourceRunCreat
   return answered(
     api.POST("/v0/orgs/{organization_id}/sources/{source_id}/runs", {
       params: { path: sourcePath(sourceId) },
-      body: { dry_run: false, accepts_losses: false, ...body },
+      body: { dry_run: false, accepts_losses: false, full: false, ...body },
       headers: idempotencyKey(),
     }),
   );
