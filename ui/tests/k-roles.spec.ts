@@ -10,7 +10,7 @@ import { settled } from "./routes";
 const PASSWORD = "correct horse battery";
 /** Names of what changes something; a viewer and a token that reads find none of it on any page. */
 const FORBIDDEN =
-  /^(upload|add files|new tag|edit |delete|new knowledge base|new$|clone|dry run$|run now$|replay|cancel( all| the job|$)|invite|remove |withdraw|new token|revoke|add a key|use a key|replace the key|forget|test$|new prompt|copy( as| it|$)|run on|save$|extract again|extract .* again|index .* again|add tag|tag$|take o(ff|ut) |edit$|add$|give it tags|create$|tags…|metadata…|delete…|add source|dry run|test connection|fetch again|run it$|try a dry run|replace credentials|map field|add (row|value))/i;
+  /^(upload|add files|new tag|edit |delete|new knowledge base|new$|clone|dry run$|run now$|replay|cancel( all| the job|$)|invite|remove |withdraw|new token|revoke|add a key|use a key|replace the key|forget|test$|new prompt|copy( as| it|$)|run on|save$|extract again|extract .* again|index .* again|add tag|tag$|take o(ff|ut) |edit$|add$|give it tags|create$|tags…|metadata…|delete…|add source|test connection|fetch again|run it$|try a dry run|replace credentials|map field|add (row|value))/i;
 
 interface Furnished {
   documentId: string;

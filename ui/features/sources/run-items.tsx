@@ -1,6 +1,7 @@
 "use client";
 
 import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
 
 import { BusyLine, EmptyState, ErrorState, SkeletonRows } from "@/components/feedback";
 import { Pager } from "@/components/pager";
@@ -14,7 +15,7 @@ import { ItemName } from "./items-tab";
 import { isLive, type Outcome, outcomesQuery, ROWS, type RunDetail, type RunItem, type Source } from "./queries";
 import { countedItems, OUTCOME_TONES, OUTCOME_WORDS, OUTCOMES } from "./words";
 
-/** The items of a run, optionally of one outcome. */
+/** The items of a run, optionally of one outcome; what follows them comes with them, so that it does not jump. */
 export function RunItems({
   run,
   source,
@@ -22,6 +23,7 @@ export function RunItems({
   page,
   onOutcome,
   onPage,
+  children,
 }: {
   run: RunDetail;
   source: Source;
@@ -29,42 +31,46 @@ export function RunItems({
   page: number;
   onOutcome: (outcome: Outcome | null) => void;
   onPage: (page: number) => void;
+  children: ReactNode;
 }) {
   const skip = (page - 1) * ROWS;
   const { data, error, isPlaceholderData, refetch } = useQuery(outcomesQuery(run, outcome, skip, countedItems(run)));
   return (
-    <section aria-label="Items of the run">
-      <div className="bar" role="group" aria-label="Outcome">
-        <OutcomeButton label="All" count={countedItems(run)} isOn={outcome === null} onToggle={() => onOutcome(null)} />
-        {OUTCOMES.map((one) => (
-          <OutcomeButton
-            key={one}
-            label={OUTCOME_WORDS[one]}
-            count={run.counts[one]}
-            isOn={outcome === one}
-            onToggle={() => onOutcome(outcome === one ? null : one)}
+    <>
+      <section aria-label="Items of the run">
+        <div className="bar" role="group" aria-label="Outcome">
+          <OutcomeButton label="All" count={countedItems(run)} isOn={outcome === null} onToggle={() => onOutcome(null)} />
+          {OUTCOMES.map((one) => (
+            <OutcomeButton
+              key={one}
+              label={OUTCOME_WORDS[one]}
+              count={run.counts[one]}
+              isOn={outcome === one}
+              onToggle={() => onOutcome(outcome === one ? null : one)}
+            />
+          ))}
+        </div>
+        <BusyLine isBusy={isPlaceholderData} />
+        {error && !data ? (
+          <ErrorState error={error} retry={() => void refetch()} />
+        ) : data?.total_count === 0 ? (
+          <NoItems run={run} outcome={outcome} />
+        ) : (
+          <OutcomeTable items={data?.items} run={run} source={source} />
+        )}
+        {data && data.total_count > ROWS && (
+          <Pager
+            skip={skip}
+            shown={data.items.length}
+            total={data.total_count}
+            page={page}
+            pageCount={Math.ceil(data.total_count / ROWS)}
+            onPage={onPage}
           />
-        ))}
-      </div>
-      <BusyLine isBusy={isPlaceholderData} />
-      {error && !data ? (
-        <ErrorState error={error} retry={() => void refetch()} />
-      ) : data?.total_count === 0 ? (
-        <NoItems run={run} outcome={outcome} />
-      ) : (
-        <OutcomeTable items={data?.items} run={run} source={source} />
-      )}
-      {data && data.total_count > ROWS && (
-        <Pager
-          skip={skip}
-          shown={data.items.length}
-          total={data.total_count}
-          page={page}
-          pageCount={Math.ceil(data.total_count / ROWS)}
-          onPage={onPage}
-        />
-      )}
-    </section>
+        )}
+      </section>
+      {(data || error) && children}
+    </>
   );
 }
 

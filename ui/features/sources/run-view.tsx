@@ -61,8 +61,9 @@ export function SourceRunView() {
           page={Math.max(1, url.page)}
           onOutcome={(outcome) => void setUrl({ outcome, page: 1 })}
           onPage={(page) => void setUrl({ page }, { history: "push" })}
-        />
-        <RunLog run={run.data} />
+        >
+          <RunLog run={run.data} />
+        </RunItems>
       </div>
     </>
   );

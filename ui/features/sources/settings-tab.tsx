@@ -26,14 +26,18 @@ export function SettingsTab({ source }: { source: Source }) {
         <ErrorState error={kinds.error} retry={() => void kinds.refetch()} />
       ) : !kinds.data || !isKnown ? (
         <SkeletonBlock lines={10} />
-      ) : kind ? (
-        <EditForm source={source} kind={kind} />
       ) : (
-        <div className="max-w-[640px] p-4">
-          <Banner tone="warning">The kind “{source.kind}” is not installed on this server, so its settings cannot be shown.</Banner>
-        </div>
+        <>
+          {kind ? (
+            <EditForm source={source} kind={kind} />
+          ) : (
+            <div className="max-w-[640px] p-4">
+              <Banner tone="warning">The kind “{source.kind}” is not installed on this server, so its settings cannot be shown.</Banner>
+            </div>
+          )}
+          <Identity source={source} kind={kind} />
+        </>
       )}
-      <Identity source={source} kind={kind} />
     </div>
   );
 }
