@@ -5,6 +5,7 @@ from pathlib import Path
 
 from analytiq.settings import SourceSettings
 from tests.contract.made_sources import Made, opening
+from tests.fakes.file_listing import FileListing
 from tests.fakes.moto_s3 import MotoS3
 
 LOCAL = SourceSettings(private_hosts=("127.0.0.1",))
@@ -20,3 +21,16 @@ def made_s3(stack: ExitStack, _: Path) -> Made:
 
     settings = {"bucket": store.bucket, "endpoint_url": store.url, "prefix": "shelf/"}
     return Made("s3", opening("s3", settings, LOCAL, credentials=store.credentials), write)
+
+
+def made_http(stack: ExitStack, folder: Path) -> Made:
+    """Return a folder that Python's own server lists."""
+    server = stack.enter_context(FileListing(folder))
+
+    def write(name: str, content: str) -> None:
+        server.write(name, content.encode())
+
+    return Made("http", opening("http", {"url": server.url}, LOCAL), write)
+
+
+BUCKETS = {"http": made_http, "s3": made_s3}

@@ -14,7 +14,7 @@ from analytiq.ingestion.sources.base import Connector, ListedBatch, ListedItem
 from analytiq.ingestion.sources.registry import BUILT_IN_KINDS, load_kind, validated
 from analytiq.settings import SourceSettings
 from tests.contract import file_servers
-from tests.contract.made_buckets import made_s3
+from tests.contract.made_buckets import BUCKETS
 from tests.contract.made_sources import CONTENTS, Made, opening
 from tests.contract.made_talk import TALK
 from tests.contract.made_wikis import WIKIS
@@ -50,9 +50,9 @@ def made_web(stack: ExitStack, _: Path) -> Made:
 
 MAKERS = {
     "folder": made_folder,
-    "s3": made_s3,
     "web": made_web,
     "webdav": file_servers.made_webdav,
+    **BUCKETS,
     **TALK,
     **WIKIS,
 }

@@ -10,7 +10,7 @@ from moto import settings
 from moto.core.authorization import ActionAuthenticatorMixin
 from moto.iam.models import iam_backends
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-from moto.s3.models import s3_backends
+from moto.s3.models import get_canned_acl, s3_backends
 from pydantic import JsonValue
 from werkzeug.serving import make_server
 
@@ -61,9 +61,11 @@ class MotoS3:
     def _store(self) -> Any:
         return s3_backends[ACCOUNT]["aws"]
 
-    def write(self, key: str, content: bytes, *, storage: str | None = None) -> None:
+    def write(self, key: str, content: bytes, *, storage: str | None = None, is_public: bool = False) -> None:
         """Put an object."""
-        self._store.put_object(self.bucket, key, content, storage=storage)
+        written = self._store.put_object(self.bucket, key, content, storage=storage)
+        if is_public:
+            written.set_acl(get_canned_acl("public-read"))
 
     def keys(self) -> set[str]:
         """Return the keys of all objects."""

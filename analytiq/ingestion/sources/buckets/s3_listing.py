@@ -1,8 +1,10 @@
 """Lists of objects in XML, as S3 and compatible services answer."""
 
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from urllib.parse import quote, unquote_plus
 
+import httpx
 from lxml import etree
 
 from analytiq.errors import PermanentError
@@ -69,6 +71,26 @@ def version_of(etag: str, size: int, modified: str) -> str:
     return f"{mark or modified}:{size}"
 
 
+def object_of_headers(key: str, headers: httpx.Headers) -> BucketObject:
+    """Return an object as the headers of its answer describe it.
+
+    Raises:
+        PermanentError: they lack the size.
+    """
+    size = headers.get("content-length", "")
+    if not (size.isascii() and size.isdigit() and len(size) < 19):
+        raise PermanentError("The store does not tell the size of the object.")
+    modified = _iso(headers.get("last-modified", ""))
+    is_restored = "expiry-date" in headers.get("x-amz-restore", "")
+    return BucketObject(
+        key=key,
+        byte_size=int(size),
+        version=version_of(headers.get("etag", ""), int(size), modified),
+        modified=modified or None,
+        skip_reason=archive_reason(headers.get("x-amz-storage-class", ""), is_restored=is_restored),
+    )
+
+
 def quoted_key(key: str) -> str:
     """Return a key as the path of a request; slashes and dots stay."""
     return quote(key, safe="/-_.~", errors="surrogatepass")
@@ -99,3 +121,11 @@ def local_name(element: Element) -> str:
 
 def _text(element: Element | None) -> str:
     return element.text or "" if element is not None else ""
+
+
+def _iso(date: str) -> str:
+    """Return the date of a header as listings write it; "" if it is none."""
+    try:
+        return parsedate_to_datetime(date).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return ""

@@ -7,7 +7,6 @@ metadata service, and opens connections by itself.
 import asyncio
 import re
 from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import ClassVar, Protocol, cast
 from urllib.parse import quote
@@ -31,7 +30,7 @@ from analytiq.ingestion.sources.base import ItemRefusedError, KindSchema, Source
 from analytiq.ingestion.sources.buckets.connector import BucketConnector, ObjectPage, Position
 from analytiq.ingestion.sources.buckets.keys import BucketObject
 from analytiq.ingestion.sources.buckets.requests import BucketClient, BucketRequest, Refusal, Store, split_endpoint
-from analytiq.ingestion.sources.buckets.s3_listing import archive_reason, quoted_key, s3_list, text_of, version_of
+from analytiq.ingestion.sources.buckets.s3_listing import object_of_headers, quoted_key, s3_list, text_of
 from analytiq.ingestion.sources.service_client import CredentialsRefusedError
 from analytiq.settings import SourceSettings
 
@@ -201,20 +200,7 @@ class S3Bucket:
         headers = await self.client.head(self._request("HEAD", key))
         if headers is None:
             return None
-        size = headers.get("content-length", "")
-        if not (size.isascii() and size.isdigit() and len(size) < 19):
-            raise PermanentError("S3 does not tell the size of the object.")
-        modified = _iso(headers.get("last-modified", ""))
-        return BucketObject(
-            key=key,
-            byte_size=int(size),
-            version=version_of(headers.get("etag", ""), int(size), modified),
-            modified=modified or None,
-            source_url=self._url_of(key),
-            skip_reason=archive_reason(
-                headers.get("x-amz-storage-class", ""), is_restored="expiry-date" in headers.get("x-amz-restore", "")
-            ),
-        )
+        return replace(object_of_headers(key, headers), source_url=self._url_of(key))
 
     async def open(self, key: str) -> httpx.Response:
         """See Bucket."""
@@ -302,11 +288,3 @@ def _code_of(body: bytes) -> tuple[str, str]:
         return "", ""
     code = text_of(root, "Code")
     return (code if _CODE.fullmatch(code) else ""), text_of(root, "Region")[:40]
-
-
-def _iso(date: str) -> str:
-    """Return the date of a header as listings write it; "" if it is none."""
-    try:
-        return parsedate_to_datetime(date).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-    except (ValueError, TypeError):
-        return ""
