@@ -9,6 +9,7 @@ from pathlib import Path
 from analytiq.ingestion.sources.base import ListedItem
 from analytiq.settings import SourceSettings
 from tests.contract.made_sources import Made, opening
+from tests.fakes.confluence_server import ConfluenceServer
 from tests.fakes.notion_server import NotionServer, paragraph
 
 OPERATOR = SourceSettings(private_hosts=("127.0.0.1",))
@@ -48,4 +49,23 @@ def made_notion(stack: ExitStack, _: Path) -> Made:
     return MadeWiki("notion", opening("notion", settings, OPERATOR, "", {"token": server.token}), write)
 
 
-WIKIS: dict[str, Callable[[ExitStack, Path], Made]] = {"notion": made_notion}
+def made_confluence(stack: ExitStack, _: Path) -> Made:
+    """Return a space of the cloud with pages and blog posts."""
+    server = stack.enter_context(ConfluenceServer())
+    space = server.add_space("DEV", "Development")
+    ids: dict[str, str] = {}
+
+    def write(name: str, content: str) -> None:
+        title = name.replace("/", "|")
+        if title in ids:
+            server.edit(ids[title], f"<p>{content}</p>")
+        else:
+            kind = "blogpost" if "b/" in name else "page"
+            ids[title] = server.add_page(space, title, f"<p>{content}</p>", kind=kind)
+
+    settings = {"url": server.cloud_url}
+    login = {"user": server.user, "token": server.token}
+    return MadeWiki("confluence", opening("confluence", settings, OPERATOR, "", login), write)
+
+
+WIKIS: dict[str, Callable[[ExitStack, Path], Made]] = {"confluence": made_confluence, "notion": made_notion}

@@ -24,6 +24,7 @@ BUILT_IN_KINDS = (
     EntryPoint("http", f"{_ROOM}.http_index:HttpIndexConnector", ENTRY_POINT_GROUP),
     EntryPoint("s3", f"{_ROOM}.s3:S3Connector", ENTRY_POINT_GROUP),
     EntryPoint("slack", f"{_ROOM}.slack:SlackConnector", ENTRY_POINT_GROUP),
+    EntryPoint("confluence", f"{_ROOM}.confluence:ConfluenceConnector", ENTRY_POINT_GROUP),
     EntryPoint("notion", f"{_ROOM}.notion:NotionConnector", ENTRY_POINT_GROUP),
     EntryPoint("web", f"{_ROOM}.web:WebConnector", ENTRY_POINT_GROUP),
     EntryPoint("webdav", f"{_ROOM}.webdav:WebDavConnector", ENTRY_POINT_GROUP),
