@@ -70,7 +70,7 @@ async def test_threads_and_days_are_documents(slack: SlackServer) -> None:
     assert recent.index("Recent one") < recent.index("Recent two")
     assert "joined" not in recent
     item = ran.items[OLD_THREAD]
-    assert item.name == f"general/{date_of(99)} How do I reset 's password? It is urgent.md"
+    assert item.name == f"general/{date_of(99)} How do I reset @…'s password? It is urgent.md"
     assert item.source_url == f"https://example.slack.com/archives/C0GENERAL/p{at(99).replace('.', '')}"
     assert item.access == ItemAccess(is_public=True)
 

@@ -166,8 +166,7 @@ class SlackConnector:
         if not messages:
             raise ItemGoneError("Its messages were deleted while the run was going on.")
         await self._people.learn(messages)
-        names = {each.id: name_of_channel(each) for each in (await self._chosen()).values()}
-        mrkdwn = Mrkdwn(people=self._people.name_of, channels=names)
+        mrkdwn = Mrkdwn(people=self._people.name_of, channels=await self._channel_names())
         page = day_page(channel, wanted.day, messages, mrkdwn) if wanted.day else thread_page(messages, mrkdwn)
         return FetchedItem(_encoded(page), "text/markdown", item.version)
 
@@ -189,6 +188,10 @@ class SlackConnector:
             self._channels = {each.id: each for each in found if each.is_member and self._is_chosen(each)}
         return self._channels
 
+    async def _channel_names(self) -> dict[str, str]:
+        """Return the names of chosen channels; names of others stay theirs: a private one may be secret."""
+        return {each.id: name_of_channel(each) for each in (await self._chosen()).values()}
+
     def _is_chosen(self, channel: SlackChannel) -> bool:
         patterns = self._settings.channels
         return not patterns or any(
@@ -209,7 +212,8 @@ class SlackConnector:
         if channel.id not in self._made:
             access = await self._people.access_of(channel)
             url = (await self._opened_workspace()).url
-            self._made[channel.id] = ChannelItems(channel, access, url, self._settings.files)
+            names = await self._channel_names()
+            self._made[channel.id] = ChannelItems(channel, access, url, self._settings.files, names)
         return self._made[channel.id]
 
     async def _found(self, items: ChannelItems, wanted: ItemId) -> ListedItem | None:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 
@@ -52,6 +52,7 @@ class ChannelItems:
     access: ItemAccess
     workspace_url: str
     with_files: bool
+    channel_names: Mapping[str, str]
 
     def day(self, day: date, messages: Sequence[SlackMessage]) -> ListedItem:
         """Return the item of a day."""
@@ -120,7 +121,7 @@ class ChannelItems:
         fields: dict[str, JsonValue] = {"kind": "thread", "day": str(first.day), "replies": first.reply_count}
         return ListedItem(
             external_id=self.thread_id(first.ts),
-            name=name_of_thread(self.channel, first),
+            name=name_of_thread(self.channel, first, self.channel_names),
             version=version,
             source_url=self._address(first.ts),
             fields={**self._fields, **fields},

@@ -1,7 +1,7 @@
 """Documents of Slack: the messages of a day, or a thread, as Markdown."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from html import unescape
 
@@ -13,7 +13,7 @@ from analytiq.ingestion.sources.wording import one_line, plain, segment_of
 
 LONGEST_HEADING = 120
 _TARGET = re.compile(r"\]\(<[^>]*>\)")
-_REFERENCE = re.compile(r"<[^<>|]*(?:\|([^<>]*))?>")
+_REFERENCE = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 
 
 def title_of(message: SlackMessage, mrkdwn: Mrkdwn) -> str:
@@ -23,12 +23,17 @@ def title_of(message: SlackMessage, mrkdwn: Mrkdwn) -> str:
     return one_line(bare, most=LONGEST_HEADING) or "Thread"
 
 
-def name_of_thread(channel: SlackChannel, message: SlackMessage) -> str:
+def name_of_thread(channel: SlackChannel, message: SlackMessage, channel_names: Mapping[str, str]) -> str:
     """Return the document's name of a thread.
 
-    References are left out: names of people are not known where threads are listed.
+    People stay without name: their names are not known where threads are listed, and change.
     """
-    bare = unescape(_REFERENCE.sub(lambda found: found[1] or "", text_of(message)[:2000]))
+
+    def shown(found: re.Match[str]) -> str:
+        sign, target, label = found[1], found[2], found[3]
+        return label or {"@": "@…", "#": f"#{channel_names.get(target, target)}", "!": f"@{target}"}.get(sign, "")
+
+    bare = unescape(_REFERENCE.sub(shown, text_of(message)[:2000]))
     title = segment_of("".join(character for character in bare if character not in "*~`"), otherwise="Thread")
     return f"{name_of_channel(channel)}/{message.day} {title}.md"
 
