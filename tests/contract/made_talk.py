@@ -6,10 +6,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from analytiq.ingestion.sources.base import ListedItem
 from analytiq.ingestion.sources.slack.wire import day_of
 from analytiq.settings import SourceSettings
 from tests.contract.made_sources import Made, opening
+from tests.fakes.github_server import TOKEN as GITHUB_TOKEN
+from tests.fakes.github_server import GitHubServer
 from tests.fakes.slack_server import TOKEN, SlackServer
 
 OPERATOR = SourceSettings(private_hosts=("127.0.0.1",))
@@ -67,4 +71,30 @@ def made_slack(stack: ExitStack, _: Path) -> Made:
     return MadeTalk("slack", opening("slack", settings, OPERATOR, "", {"token": TOKEN}), write, names=names)
 
 
-TALK: dict[str, Callable[[ExitStack, Path], Made]] = {"slack": made_slack}
+def made_github(stack: ExitStack, _: Path) -> Made:
+    """Return two repositories: in one an issue for each item, with a comment, in the other a file."""
+    server = stack.enter_context(GitHubServer())
+    server.page_size = 25
+    server.add(7, "example/issues")
+    files = server.add(8, "example/files", private=True, people=["ada"])
+    names: dict[str, str] = {}
+    numbers: dict[str, int] = {}
+
+    def write(name: str, content: str) -> None:
+        if not name.startswith("z/"):
+            files.commit({name: said(content).encode()})
+            names[f"8:file:{name}"] = name
+        elif name in numbers:
+            server.repositories["example/issues"].notes[("issues/comments", numbers[name])][0]["body"] = said(content)
+            server.repositories["example/issues"].issues[numbers[name]]["updated_at"] = server.now()
+        else:
+            numbers[name] = len(numbers) + 1
+            server.add_issue("example/issues", numbers[name], name)
+            server.add_note("example/issues", numbers[name], said(content))
+            names[f"7:issue:{numbers[name]}"] = name
+
+    settings: dict[str, JsonValue] = {"api_url": f"{server.url}/api/v3", "organizations": ["example"]}
+    return MadeTalk("github", opening("github", settings, OPERATOR, "", {"token": GITHUB_TOKEN}), write, names=names)
+
+
+TALK: dict[str, Callable[[ExitStack, Path], Made]] = {"github": made_github, "slack": made_slack}

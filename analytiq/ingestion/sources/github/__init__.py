@@ -1,0 +1,1 @@
+"""GitHub: issues, pull requests and files of repositories."""
