@@ -62,6 +62,11 @@ class SourceSettings(Section):
     """
     private_hosts: tuple[str, ...] = ()
     """Names or addresses of hosts that web sources may read although their addresses are not public."""
+    browser: Path | None = None
+    """The Chromium that opens pages made by JavaScript; None: the one of PATH. Needs the extra `browser`."""
+    browser_sandbox: bool = True
+    """Use Chromium's own sandbox. It does not start as root: run workers as another user, or set it to false where the
+    worker has a container of its own."""
     max_items: int = Field(default=100_000, ge=1)
     """Most items of one source."""
     full_interval_seconds: float = Field(default=7 * 24 * 3600.0, gt=0)

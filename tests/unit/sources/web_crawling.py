@@ -1,7 +1,9 @@
 """Web sources on a made site: the engine's part in a few words."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from analytiq.ingestion.sources.base import KnownItem, ListedBatch, ListedItem, SourceContext
@@ -41,13 +43,19 @@ class Crawler:
     private_hosts: tuple[str, ...] = ("127.0.0.1",)
     max_item_bytes: int = 3_000_000
     call_seconds: float = 120.0
+    browser: Path | None = None
     known: dict[str, KnownItem] = field(default_factory=dict[str, KnownItem])
 
     def open(self) -> WebConnector:
         """Connect anew."""
         context = SourceContext(
             organization_id="f" * 24,
-            operator=SourceSettings(private_hosts=self.private_hosts, call_seconds=self.call_seconds),
+            operator=SourceSettings(
+                private_hosts=self.private_hosts,
+                call_seconds=self.call_seconds,
+                browser=self.browser,
+                browser_sandbox=os.geteuid() != 0,  # as root Chromium starts only without
+            ),
             find_known=self._find_known,
             accepts=self.accepts,
             max_item_bytes=self.max_item_bytes,

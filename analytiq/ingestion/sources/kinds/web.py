@@ -1,12 +1,13 @@
 """Pages of web sites, with the files that they link to.
 
-Pages are read as the server sends them: JavaScript is not run, and cookies are not kept between requests.
+Pages are read as the server sends them, or in a browser if they are made by JavaScript. Cookies are not kept between
+requests.
 """
 
 import base64
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
@@ -23,8 +24,10 @@ from analytiq.ingestion.sources.base import (
 )
 from analytiq.ingestion.sources.patterns import accepting, require_patterns
 from analytiq.ingestion.sources.web.addresses import host_of, normalized, origin_of, parameter_pattern
+from analytiq.ingestion.sources.web.browser import Browser, find_browser
 from analytiq.ingestion.sources.web.crawl import BATCH_BYTES, Crawl, CrawlLimits, require_start
 from analytiq.ingestion.sources.web.frontier import Purpose, Visit
+from analytiq.ingestion.sources.web.rendering import PageRendering
 from analytiq.ingestion.sources.web.requests import BLOCK_BYTES, Answer, TooLargeError, UnreadableError, WebClient
 from analytiq.ingestion.sources.web.scope import Scope
 from analytiq.ingestion.sources.web.sites import MOST_REDIRECTS, Sites
@@ -63,6 +66,10 @@ class WebSettings(KindSchema):
         description="Parameters that are removed from addresses, such as those of sessions; * is a wildcard",
     )
     delay_seconds: float = Field(default=0.0, ge=0, le=30, description="Least time between two requests to a host")
+    javascript: Literal["when_needed", "always", "never"] = Field(
+        default="when_needed",
+        description="Open pages in a browser: when they have no text without JavaScript, always (slow), or never",
+    )
     ignore_robots: bool = Field(default=False, description="Ignore robots.txt; only for sites of your own")
 
     @field_validator("url", "more_urls")
@@ -151,7 +158,10 @@ class WebConnector:
         self._sites = Sites(
             self._client, delay_seconds=self._settings.delay_seconds, ignores_robots=self._settings.ignore_robots
         )
-        self._visiting = Visiting(self._client, self._sites, context.max_item_bytes)
+        self._browser = Browser(context.operator, sent, frozenset(origins))
+        self._visiting = Visiting(
+            self._client, self._sites, PageRendering(self._browser, self._settings.javascript), context.max_item_bytes
+        )
         self._scope = Scope(
             hosts=(*dict.fromkeys(map(host_of, start)), *self._settings.hosts),
             dropped_parameters=parameter_pattern(self._settings.drop_parameters),
@@ -169,6 +179,8 @@ class WebConnector:
         Raises:
             AnalytiqError: a start address cannot be read, or leads out of the source.
         """
+        if self._settings.javascript == "always":
+            find_browser(self._context.operator)
         for address in self._settings.start:
             visit = Visit(address, Purpose.START)
             for _ in range(MOST_REDIRECTS + 1):
@@ -230,6 +242,7 @@ class WebConnector:
         self._forget_single()
         if self._crawl is not None:
             self._crawl.close_contents()
+        await self._browser.close()
         await self._client.close()
 
     async def _requested(self, address: str) -> Answer:

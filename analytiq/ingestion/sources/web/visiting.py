@@ -12,10 +12,12 @@ from analytiq.ingestion.sources.base import KnownItem, ListedItem
 from analytiq.ingestion.sources.outbound import ForbiddenAddressError
 from analytiq.ingestion.sources.web import link_lists
 from analytiq.ingestion.sources.web.addresses import absolute, host_of, path_of
+from analytiq.ingestion.sources.web.browser import NoBrowserError
 from analytiq.ingestion.sources.web.file_types import XML, name_of, type_of
 from analytiq.ingestion.sources.web.frontier import Purpose, Visit
 from analytiq.ingestion.sources.web.known_page import KnownPage
 from analytiq.ingestion.sources.web.page import MOST_HTML_BYTES, PageFacts, page_facts
+from analytiq.ingestion.sources.web.rendering import PageRendering, needs_scripts
 from analytiq.ingestion.sources.web.requests import Answer, TooLargeError, UnreadableError, WebClient
 from analytiq.ingestion.sources.web.sites import SERVER_ERRORS, TOO_MANY_REQUESTS, Site, Sites
 
@@ -29,7 +31,6 @@ PATIENCE_SECONDS = 15.0
 NOT_MODIFIED = 304
 GONE = (404, 410)
 DENIED = (401, 403, 407)
-FEWEST_WORDS = 5
 HEAD_BYTES = 2048
 
 
@@ -84,9 +85,10 @@ class _Known:
 class Visiting:
     """Visits addresses."""
 
-    def __init__(self, client: WebClient, sites: Sites, max_item_bytes: int) -> None:
+    def __init__(self, client: WebClient, sites: Sites, rendering: PageRendering, max_item_bytes: int) -> None:
         self._client = client
         self._sites = sites
+        self._rendering = rendering
         # A page is read for its links even if it is too large for a document; the engine skips the item by its size.
         self._most_bytes = max(max_item_bytes, MOST_HTML_BYTES)
         self._reads_list = asyncio.Lock()  # the tree of a large list takes much memory: one at a time
@@ -135,7 +137,7 @@ class Visiting:
             raise
         if found.item is None or found.item.skip_reason is not None:
             answer.close()
-        else:
+        elif found.answer is None:
             found.answer = answer
         return found
 
@@ -172,10 +174,26 @@ class Visiting:
         if is_list:
             return await self._read_list(visit, answer)
         if kind == HTML:
-            return await _read_page(visit, site, answer)
+            return await self._read_page(visit, site, answer)
         if kind is None or kind == OCTETS:
             return Found(visit, reason="type")
         return _file(visit, answer, kind)
+
+    async def _read_page(self, visit: Visit, site: Site, answer: Answer) -> Found:
+        facts = await _facts_of(answer)
+        if not self._rendering.is_wanted(facts):
+            return _page(visit, site, answer, facts)
+        try:
+            rendered = await self._rendering.render(answer)
+        except NoBrowserError as error:
+            return Found(visit, item=_page_item(visit, answer, facts, (), skip_reason=error.detail))
+        if rendered.address != visit.address:
+            return Found(visit, redirect=rendered.address)
+        found = _page(visit, site, rendered, await _facts_of(rendered))
+        if found.item is not None and found.item.skip_reason is None:
+            answer.close()
+            found.answer = rendered
+        return found
 
     async def _read_list(self, visit: Visit, answer: Answer) -> Found:
         if answer.content is None:
@@ -188,18 +206,21 @@ class Visiting:
         return Found(visit, links=told.pages, lists=told.lists)
 
 
-async def _read_page(visit: Visit, site: Site, answer: Answer) -> Found:
+async def _facts_of(answer: Answer) -> PageFacts:
     if answer.content is None:
-        return Found(visit, reason="empty")
+        return PageFacts()
     content = answer.content.read(MOST_HTML_BYTES)
     answer.content.seek(0)
-    facts = await asyncio.to_thread(
+    return await asyncio.to_thread(
         page_facts,
         content,
-        address=visit.address,
+        address=answer.address,
         content_type=answer.header("content-type"),
         robots_header=answer.header("x-robots-tag"),
     )
+
+
+def _page(visit: Visit, site: Site, answer: Answer, facts: PageFacts) -> Found:
     links = () if facts.is_dead_end else facts.links
     if visit.purpose is not Purpose.START and site.has_as_missing(facts):
         return Found(visit, reason="soft_404")
@@ -207,7 +228,7 @@ async def _read_page(visit: Visit, site: Site, answer: Answer) -> Found:
         return Found(visit, reason="noindex", links=links, lists=facts.feeds)
     return Found(
         visit,
-        item=_page_item(visit, answer, facts, links),
+        item=_page_item(visit, answer, facts, links, skip_reason=_skip_reason(visit, facts)),
         links=links,
         lists=facts.feeds,
         canonical=facts.canonical,
@@ -216,7 +237,17 @@ async def _read_page(visit: Visit, site: Site, answer: Answer) -> Found:
     )
 
 
-def _page_item(visit: Visit, answer: Answer, facts: PageFacts, links: tuple[str, ...]) -> ListedItem:
+def _skip_reason(visit: Visit, facts: PageFacts) -> str | None:
+    if needs_scripts(facts):
+        return "The page has no text, or makes it by JavaScript in a way that could not be read."
+    if facts.looks_missing and visit.purpose is not Purpose.START:
+        return f"Its title says that the page does not exist: {facts.title[:100]!r}."
+    return None
+
+
+def _page_item(
+    visit: Visit, answer: Answer, facts: PageFacts, links: tuple[str, ...], *, skip_reason: str | None
+) -> ListedItem:
     fields: dict[str, JsonValue] = {"title": facts.title, "description": facts.description}
     page = KnownPage(
         fields=_fields(answer, HTML) | fields,
@@ -230,11 +261,6 @@ def _page_item(visit: Visit, answer: Answer, facts: PageFacts, links: tuple[str,
         etag=answer.header("etag"),
         last_modified=answer.header("last-modified"),
     )
-    skip_reason = None
-    if facts.word_count < FEWEST_WORDS and facts.has_scripts:
-        skip_reason = "The page has no text without JavaScript, which is not run."
-    elif facts.looks_missing and visit.purpose is not Purpose.START:
-        skip_reason = f"Its title says that the page does not exist: {facts.title[:100]!r}."
     return _item(visit, page, page.encoded(), byte_size=answer.byte_size, skip_reason=skip_reason)
 
 
