@@ -74,7 +74,7 @@ class CheckedProxy:
             # Python 3.11 leaves the socket open of a connection that is accepted in the round of the closing.
             for listening in self._server.sockets:
                 asyncio.get_running_loop().remove_reader(listening.fileno())
-            for _ in range(ACCEPT_ROUNDS):
+            for _round in range(ACCEPT_ROUNDS):
                 await asyncio.sleep(0)
             self._server.close()
         for connection in self._connections:
