@@ -26,7 +26,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version $(OLDEST_PYTHON) --generate-hashes \
 	--no-emit-index-url --no-annotate --no-header --quiet --extra embedded --extra local-model --extra browser --group build
 
-.PHONY: help setup setup-python setup-dev ocr-data demo test test-coverage test-unit mutate check check-install lint lint-texts lint-types \
+.PHONY: help setup setup-python setup-dev ocr-data mail-server demo test test-coverage test-unit mutate check check-install lint lint-texts lint-types \
 	lint-changed-types lint-ui audit bench bench-growth eval-extraction eval-completeness eval-retrieval bench-peers lock \
 	clean ui ui-beside ui-if-possible ui-dev ui-lint ui-check ui-e2e
 
@@ -37,7 +37,7 @@ help: ## Show this list
 
 setup: setup-python ui-if-possible ## Make .venv with what is needed to run, and the UI where Node is
 setup-python: $(VENV)/.runtime ocr-data
-setup-dev: $(VENV)/.development ocr-data ## Make .venv with what is needed to work on it
+setup-dev: $(VENV)/.development ocr-data mail-server ## Make .venv with what is needed to work on it
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "No Python $(OLDEST_PYTHON) or newer was found: install one (Debian, Ubuntu:" \
@@ -71,6 +71,12 @@ ocr-data:
 	else \
 		echo "Note: scanned pages are read only with Tesseract's English data in /usr/share/tesseract-ocr/5/tessdata."; \
 	fi
+
+# The tests of mailboxes run against it where it is installed, and are skipped elsewhere.
+mail-server:
+	@if [ -x /usr/sbin/dovecot ] || ! command -v apt-get >/dev/null || [ "$$(id -u)" != 0 ]; then exit 0; fi; \
+	export DEBIAN_FRONTEND=noninteractive; install="apt-get install -y --no-install-recommends dovecot-imapd"; \
+	{ $$install || { apt-get update && $$install; }; } >/dev/null 2>&1 || echo "Note: '$$install' failed; tests are skipped."
 
 # ── Run ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 

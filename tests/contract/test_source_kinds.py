@@ -15,6 +15,7 @@ from analytiq.ingestion.sources.registry import BUILT_IN_KINDS, load_kind, valid
 from analytiq.settings import SourceSettings
 from tests.contract import file_servers
 from tests.contract.made_buckets import BUCKETS
+from tests.contract.made_drives import DRIVES
 from tests.contract.made_sources import CONTENTS, Made, opening
 from tests.contract.made_talk import TALK
 from tests.contract.made_wikis import WIKIS
@@ -53,6 +54,7 @@ MAKERS = {
     "web": made_web,
     "webdav": file_servers.made_webdav,
     **BUCKETS,
+    **DRIVES,
     **TALK,
     **WIKIS,
 }

@@ -2,7 +2,7 @@
 
 import mimetypes
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from email import policy
 from email.errors import HeaderParseError
@@ -237,8 +237,14 @@ def _from_bytes(data: bytes, charset: str | None) -> str:
 
 def subject_and_date(data: bytes) -> tuple[str, str]:
     """Return two headers of a message, from its first bytes; empty if they are missing or damaged."""
+    subject, date = header_texts(data, ("Subject", "Date"))
+    return subject, date
+
+
+def header_texts(data: bytes, names: Sequence[str]) -> tuple[str, ...]:
+    """Return headers of a message, decoded, from its first bytes; empty if they are missing or damaged."""
     try:
         headers = BytesHeaderParser(policy=_BoundedHeaders()).parsebytes(data)
-        return _header(headers, "Subject"), _header(headers, "Date")
+        return tuple(_header(headers, name) for name in names)
     except (AttributeError, KeyError, IndexError, TypeError, ValueError, LookupError):
-        return "", ""
+        return ("",) * len(names)

@@ -1,0 +1,1 @@
+"""Mailboxes of an IMAP server: the parts of the kind `imap`."""

@@ -1,0 +1,61 @@
+"""Mailboxes of the contract's tests."""
+
+import contextlib
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from analytiq.ingestion.sources.base import ListedItem
+from analytiq.settings import SourceSettings
+from tests.contract.made_sources import Made, opening
+from tests.fakes.dovecot import HOST, PASSWORD, PROGRAM, USER, Dovecot
+
+LOCAL = SourceSettings(private_hosts=("127.0.0.1", HOST))
+
+
+@dataclass(frozen=True, slots=True)
+class MadeMail(Made):
+    """Messages whose subjects are the names, and whose bodies are the contents."""
+
+    def name_of(self, item: ListedItem) -> str:
+        """Return the message's subject."""
+        return str(item.fields["subject"])
+
+    def text_of(self, content: bytes) -> bytes:
+        """Return the message's body."""
+        return content.partition(b"\r\n\r\n")[2]
+
+
+def made_imap(stack: ExitStack, _: Path) -> Made:
+    """Return a mailbox on Dovecot; a change is another message."""
+    if PROGRAM is None:
+        pytest.skip("Dovecot is not installed: apt-get install dovecot-imapd")
+    server = stack.enter_context(Dovecot())
+    session = stack.enter_context(server.session())
+    session.select("INBOX")
+    session.append("INBOX", "", "", b"Subject: A draft\r\n\r\nNot finished.")
+    session.store("1", "+FLAGS", "\\Draft")
+    numbers: dict[str, int] = {}
+
+    def write(name: str, content: str) -> None:
+        if name in numbers:
+            session.uid("STORE", str(numbers[name]), "+FLAGS", "(\\Deleted)")
+            session.expunge()
+        _, answer = session.append("INBOX", "", "", f"Subject: {name}\r\n\r\n{content}".encode())
+        with contextlib.suppress(IndexError, ValueError):
+            numbers[name] = int(answer[0].split(b"]")[0].split()[-1])
+
+    settings: dict[str, JsonValue] = {
+        "host": HOST,
+        "user": USER,
+        "port": server.port,
+        "security": "none",
+        "mailboxes": ["INBOX"],
+    }
+    return MadeMail("imap", opening("imap", settings, LOCAL, credentials={"password": PASSWORD}), write)
+
+
+DRIVES = {"imap": made_imap}
