@@ -5,6 +5,7 @@ from pathlib import Path
 
 from analytiq.settings import SourceSettings
 from tests.contract.made_sources import Made, opening
+from tests.fakes.git_server import GitServer
 from tests.fakes.webdav_server import WebDavServer
 
 LOOPBACK = SourceSettings(private_hosts=("127.0.0.1",))
@@ -22,3 +23,12 @@ def made_webdav(stack: ExitStack, folder: Path) -> Made:
     server = stack.enter_context(WebDavServer(folder))
     opened = opening("webdav", {"url": server.url}, LOOPBACK)
     return Made("webdav", opened, lambda name, content: writing(folder, name, content))
+
+
+def made_git(stack: ExitStack, folder: Path) -> Made:
+    """Return a source on a git repository."""
+    server = stack.enter_context(GitServer(folder / "papers"))
+    return Made("git", opening("git", {"url": server.url}, LOOPBACK), server.write)
+
+
+MAKERS = {"git": made_git, "webdav": made_webdav}

@@ -52,11 +52,11 @@ def made_web(stack: ExitStack, _: Path) -> Made:
 MAKERS = {
     "folder": made_folder,
     "web": made_web,
-    "webdav": file_servers.made_webdav,
     **BUCKETS,
     **DRIVES,
     **TALK,
     **WIKIS,
+    **file_servers.MAKERS,
 }
 
 

@@ -22,6 +22,7 @@ _ROOM = "analytiq.ingestion.sources.kinds"
 BUILT_IN_KINDS = (
     EntryPoint("folder", f"{_ROOM}.folder:FolderConnector", ENTRY_POINT_GROUP),
     EntryPoint("http", f"{_ROOM}.http_index:HttpIndexConnector", ENTRY_POINT_GROUP),
+    EntryPoint("git", f"{_ROOM}.git:GitConnector [git]", ENTRY_POINT_GROUP),
     EntryPoint("s3", f"{_ROOM}.s3:S3Connector", ENTRY_POINT_GROUP),
     EntryPoint("github", f"{_ROOM}.github:GitHubConnector", ENTRY_POINT_GROUP),
     EntryPoint("slack", f"{_ROOM}.slack:SlackConnector", ENTRY_POINT_GROUP),

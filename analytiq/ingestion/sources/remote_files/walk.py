@@ -48,6 +48,7 @@ class EntryKind(StrEnum):
     FILE = "file"
     FOLDER = "folder"
     LINK = "link"
+    REPOSITORY = "repository"
     OTHER = "other"
 
 
@@ -202,6 +203,8 @@ def listed_file(segments: Segments, entry: RemoteEntry) -> ListedItem:
     reason = None
     if entry.kind is EntryKind.LINK:
         reason = "A symbolic link, which is never followed."
+    elif entry.kind is EntryKind.REPOSITORY:
+        reason = "A submodule. Add its repository as a source of its own."
     elif entry.kind is not EntryKind.FILE:
         reason = "Not a regular file."
     elif entry.byte_size == 0:

@@ -1,0 +1,1 @@
+"""Parts of git sources: the protocol of git over HTTP, packs, and trees."""
