@@ -27,6 +27,7 @@ from api.routes import (
     erasure,
     events,
     forecast,
+    inbound,
     jobs,
     knowledge_bases,
     llm_providers,
@@ -41,12 +42,14 @@ from api.routes import (
     prompts,
     reconcile,
     search,
+    source_addresses,
     sources,
     tags,
     usage,
     workers,
 )
 from api.schemas.documents import DocumentUploads
+from api.schemas.inbound import PushBatch
 from api.schemas.wire import Problem
 from api.static_ui import StaticUi
 
@@ -88,12 +91,13 @@ def create_app(open_services: Open, *, metrics_directory: str | None = None) -> 
         organizations, members, tags, document_changes, document_lookups, document_uploads, documents, document_blocks,
         locating, metadata_fields, knowledge_bases, chunk_preview, forecast, jobs, search, llm_providers, models,
         prompts, prompt_runs, chat, usage, erasure, reconcile, events, organization_settings, workers, backups,
-        sources,
+        sources, source_addresses,
     )  # fmt: skip
     for module in modules:
         check_routes(module.router)
         app.include_router(module.router, prefix=PREFIX, responses=responses)
     app.include_router(auth.router, responses=responses)
+    app.include_router(inbound.router, responses=responses)
     app.include_router(operations.router)
     mcp = McpEndpoint(app)
     mcp.install()
@@ -115,7 +119,7 @@ def check_routes(router: APIRouter) -> None:
 
 
 def _correct_schema(app: FastAPI) -> None:
-    """Add the upload's body to the schema, since its route reads the body itself to stream it."""
+    """Add the bodies of uploads and pushes to the schema, since their routes read the body themselves."""
     generate = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -123,13 +127,15 @@ def _correct_schema(app: FastAPI) -> None:
         body = DocumentUploads.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas = schema["components"]["schemas"]
         schemas |= {**body.pop("$defs"), "DocumentUploads": body}
+        push = PushBatch.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas |= {**push.pop("$defs"), "PushBatch": push}
         # A wrong body answers 400 with problem details (api.problems), never FastAPI's own 422.
         schemas.pop("HTTPValidationError", None)
         schemas.pop("ValidationError", None)
         for path, methods in schema["paths"].items():
             for operation in methods.values():
                 operation["responses"].pop("422", None)
-                if path.startswith((PREFIX, auth.router.prefix)):
+                if path.startswith((PREFIX, auth.router.prefix, inbound.router.prefix)):
                     _describe_problems(operation["responses"])
         return schema
 

@@ -60,7 +60,7 @@ _DELETES = ("delete_tag", "delete_document", "delete_knowledge_base", "delete_pr
 _EXPORTS = ("download_prompt_results",)
 _ADMINISTRATION_READ = (
     "list_access_tokens", "list_erasures", "get_erasure", "list_invitations", "list_audit_entries",
-    "get_workers", "list_backups",
+    "get_workers", "list_backups", "get_source_inbound",
 )  # fmt: skip
 _ADMINISTRATION = (
     "update_organization", "declare_metadata_fields", "create_access_token", "revoke_access_token",
@@ -69,6 +69,7 @@ _ADMINISTRATION = (
     "delete_invitation", "take_over_invitation", "update_member", "delete_member", "create_reconcile_run",
     "create_knowledge_base_reconcile_run", "update_organization_settings",
     "create_source", "test_new_source", "update_source", "delete_source",
+    "create_source_inbound", "delete_source_inbound",
 )  # fmt: skip
 _OWNERSHIP = ("delete_organization",)
 

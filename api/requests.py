@@ -24,6 +24,7 @@ REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 MAX_BODY_BYTES = 2 * 1024 * 1024
 """Largest body, except of uploads."""
 MCP_PATH = "/mcp"
+INBOUND_PREFIX = "/v0/inbound/"
 UPLOAD_PATH = re.compile(r"/v0/orgs/[^/]+/documents")
 STREAMED_TYPES = ("multipart/", "application/x-ndjson", "application/zip")
 QUIET_PATHS = ("/health", "/ready", "/metrics")
@@ -138,6 +139,9 @@ def _request_id(scope: Scope) -> str:
 def _body_limit(scope: Scope) -> int | None:
     """Return the body's maximum bytes; None for streamed uploads, counted while streaming."""
     is_upload = UPLOAD_PATH.fullmatch(scope["path"]) is not None
+    if scope["method"] == "POST" and scope["path"].startswith(INBOUND_PREFIX):
+        services = cast("Services", scope["app"].state.services)
+        return services.settings.sources.max_push_bytes
     if scope["method"] != "POST" or not (is_upload or scope["path"] == MCP_PATH):
         return MAX_BODY_BYTES
     if is_upload and Headers(scope=scope).get("content-type", "").lower().startswith(STREAMED_TYPES):

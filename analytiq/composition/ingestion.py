@@ -32,7 +32,10 @@ from analytiq.ingestion.membership import Membership
 from analytiq.ingestion.parsing.memory import MemoryBudget
 from analytiq.ingestion.parsing.reading import DocumentReader
 from analytiq.ingestion.sources.cleaning import SourceCleaning
+from analytiq.ingestion.sources.inbound import InboundAddresses
+from analytiq.ingestion.sources.inbound_messages import InboundMessages
 from analytiq.ingestion.sources.opening import Connectors
+from analytiq.ingestion.sources.push_taking import PushTaking
 from analytiq.ingestion.sources.run_requests import SourceRuns
 from analytiq.ingestion.sources.running import SourceRunning
 from analytiq.ingestion.sources.service import Sources
@@ -228,6 +231,23 @@ class Ingestion:
         rows = self._rows
         vanishing = Vanishing(rows, self.documents, self.changing)
         return SourceRunning(rows, self.connectors, ItemTaking(rows, self.uploads), vanishing)
+
+    @cached_property
+    def inbound_addresses(self) -> InboundAddresses:
+        """Inbound addresses of sources."""
+        return InboundAddresses(self._rows, self._services.inference.vault)
+
+    @cached_property
+    def inbound_messages(self) -> InboundMessages:
+        """Messages that reach inbound addresses."""
+        return InboundMessages(self._rows, self.push_taking, self.source_runs)
+
+    @cached_property
+    def push_taking(self) -> PushTaking:
+        """Pushed items that become documents."""
+        rows = self._rows
+        vanishing = Vanishing(rows, self.documents, self.changing)
+        return PushTaking(rows, self.connectors, ItemTaking(rows, self.uploads), vanishing)
 
     @cached_property
     def source_cleaning(self) -> SourceCleaning:

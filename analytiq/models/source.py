@@ -75,6 +75,11 @@ class Source(Stored):
     """Another one with each change of what a run reads or gives; a run that began before stores no position."""
     credentials_id: str | None = None
     """Another one with each change of the credentials by a person; tokens renewed from older ones are not stored."""
+    pending_ids: tuple[str, ...] = ()
+    """Items that the service named, to be looked at by the next run."""
+    is_pending_whole: bool = False
+    """The service named too many items, or the whole source."""
+    is_pending: bool = False
     is_deleted: bool = False
     """True while a job removes its items."""
     deletes_documents: bool = False
@@ -117,6 +122,8 @@ class SourceItem(Stored):
     """The run that marked the item as vanished."""
     vanished_at: datetime | None = None
     """Since when the item has vanished, while its document is kept."""
+    is_pushed: bool = False
+    """Pushed, and not listed by a run: no run takes it for vanished."""
     problem: str | None = None
     """Why the last run skipped the item or failed to fetch it."""
     has_failed: bool = False
@@ -159,6 +166,8 @@ class RunTrigger(StrEnum):
 
     REQUEST = "request"
     SCHEDULE = "schedule"
+    PUSH = "push"
+    """A push to the inbound address, or the items that a service named there."""
 
 
 class RunCounts(Stored):
@@ -220,6 +229,8 @@ class SourceRun(Stored):
     """That of the source when the run began."""
     external_ids: tuple[str, ...] = ()
     """The items to fetch again, whatever their version; empty: the whole source."""
+    push_hour: datetime | None = None
+    """For the log of the pushes of an hour: its beginning."""
     cursor: str | None = None
     counts: RunCounts = RunCounts()
     known_before: int = 0

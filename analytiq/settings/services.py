@@ -73,6 +73,8 @@ class SourceSettings(Section):
     """Seconds after which a source that tells its changes is listed whole again."""
     call_seconds: float = Field(default=120.0, gt=0)
     """Longest wait for one batch of a listing, or for one item."""
+    max_push_bytes: int = Field(default=16 * 1024 * 1024, ge=1024)
+    """Most bytes of a request to an inbound address; it is held in memory, since its signature covers all of it."""
     turn_seconds: float = Field(default=15.0, gt=0)
     """Seconds after which a run gives its slot back, and queues again behind other work."""
 

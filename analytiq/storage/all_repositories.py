@@ -26,6 +26,7 @@ from analytiq.storage.repositories.erasures import ErasureRepository
 from analytiq.storage.repositories.forecasts import ForecastRepository
 from analytiq.storage.repositories.hit_checks import HitCheckRepository
 from analytiq.storage.repositories.idempotency import IdempotencyRepository
+from analytiq.storage.repositories.inbound import InboundRepository
 from analytiq.storage.repositories.index_contents import IndexContentRepository
 from analytiq.storage.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.storage.repositories.job_history import JobHistoryRepository
@@ -124,6 +125,7 @@ class Repositories:
     sources = _lazily(SourceRepository)
     source_items = _lazily(SourceItemRepository)
     source_runs = _lazily(SourceRunRepository)
+    inbound = _lazily(InboundRepository)
 
     knowledge_bases = _lazily(KnowledgeBaseRepository)
     epochs = _lazily(EpochRepository)

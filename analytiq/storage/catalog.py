@@ -145,6 +145,9 @@ COLLECTIONS: tuple[Collection, ...] = (
     # Work in progress, and its history: a restored source begins with its next run.
     Collection("source_runs", _OWN, Taken.NEVER),
     Collection("source_run_entries", _OWN, Taken.NEVER),
+    # Secrets, and addresses that are unique among all installations.
+    Collection("source_addresses", _OWN, Taken.WHOLE, ("_id", _OWN, "source_id")),
+    Collection("source_messages", _OWN, Taken.NEVER),
     Collection("uploads", _OWN, Taken.NEVER),
     Collection("jobs", _OWN, Taken.NEVER),
     Collection("job_history", _OWN, Taken.NEVER),

@@ -26,6 +26,7 @@ from analytiq.storage.repositories import (
     embedding_claims,
     erasures,
     idempotency,
+    inbound,
     index_entries,
     job_history,
     jobs,
@@ -84,6 +85,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
         backup_holds, restores, erasures, leases, reconcile_reports, embedding_claims, prompts, prompt_runs,
         prompt_results, chats, users, sessions, audit_log, storage_accounts,
         backup_records, tenant_tasks, picture_readings, sources, source_items, source_runs,
+        inbound,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -141,6 +143,7 @@ MIGRATIONS = (
     Migration(24, "unique external identities of documents"),
     Migration(25, "indexes of the parts of documents"),
     Migration(26, "readings of pictures by vision models"),
+    Migration(27, "sources, and their inbound addresses"),
 )
 
 

@@ -16,9 +16,9 @@ COMMITTED = Path(__file__).parents[2] / "docs" / "reference" / "openapi.json"
 METHODS = {"get", "put", "post", "delete"}
 VERBS = {
     "accept", "ask", "begin", "cancel", "change", "continue", "create", "declare", "delete", "download", "end",
-    "explain", "extract", "finish", "follow", "forecast", "get", "list", "locate", "move", "preview", "put", "replay",
-    "request", "reset", "retry", "revoke", "run", "search", "sign", "stop", "take", "test", "update", "upload",
-    "watch",
+    "explain", "extract", "finish", "follow", "forecast", "get", "list", "locate", "move", "preview", "push", "put",
+    "replay", "request", "reset", "retry", "revoke", "run", "search", "sign", "stop", "take", "test", "update",
+    "upload", "watch",
 }  # fmt: skip
 PREFIX = "/v0/orgs/{organization_id}"
 OF_PEOPLE = "/v0/auth/"

@@ -30,7 +30,8 @@ WHOLE_CLASSES = {
 }
 METHODS = {
     "by a secret's hash": {
-        "AccessTokenRepository.opened", "AccessTokenRepository.note_use", "InvitationRepository.with_hash",
+        "AccessTokenRepository.opened", "InboundRepository.with_address",
+        "AccessTokenRepository.note_use", "InvitationRepository.with_hash",
         "InvitationRepository.accept",
     },
     "of one person, in all organizations": {"MemberRepository.of_user", "InvitationRepository.open_for"},
@@ -46,6 +47,7 @@ METHODS = {
         "OrganizationRepository.first", "OrganizationRepository.all", "OrganizationRepository.existing",
         "ProviderRepository.of_platform", "ProviderRepository.page_of_all", "QuotaRepository.open_accounts",
         "ReconcileReportRepository.unfinished_over_everything",
+        "InboundRepository.page_of_all", "SourceRepository.pending",
         "SourceRepository.being_deleted", "SourceRepository.due", "SourceRepository.page_with_credentials",
         "StorageAccountRepository.organization_ids",
         "TenantTaskRepository.seconds_since",

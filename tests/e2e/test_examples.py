@@ -59,6 +59,7 @@ def make_source(client: httpx.Client) -> str:
     """A source whose directory the operator has not allowed: its runs fail."""
     body = {"name": unique("source"), "kind": "folder", "settings": {"path": "/srv/contracts"}}
     source_id: str = accepted(client.post("/sources", json=body), 201)["source_id"]
+    accepted(client.post(f"/sources/{source_id}/inbound", json={}), 201)
     return source_id
 
 

@@ -39,6 +39,8 @@ from tests.e2e.running_platform import Running, client_of, make_organization
 PREFIX = "/v0/orgs/{organization_id}"
 ID = "f" * 24
 OPEN_TO_ALL = {"/health", "/ready", "/metrics"}
+SIGNED = {"/v0/inbound/{address}"}
+"""Routes whose requests are signed by a secret of one source: `tests/e2e/test_http_pushes.py`."""
 OF_PEOPLE = "/v0/auth/"
 """Routes that show nobody's data but those of whoever is signed in: `tests/e2e/test_http_people.py`."""
 ASKING = {
@@ -185,6 +187,7 @@ def source_of(database: Any, organization_id: str, tag: str) -> dict[str, str]:
     database["source_run_entries"].insert_one(
         {**about, "run_id": str(run_id), "external_id": "x", "name": SECRET, "outcome": "added", "at": now}
     )
+    database["source_addresses"].insert_one({**about, "address": f"address-{source_id}", "secrets": []})
     return {"source_id": str(source_id), "source_run_id": str(run_id)}
 
 
@@ -227,7 +230,7 @@ def state_of(running: Running, organization_id: str) -> str:
 def test_every_route_is_of_an_organization_or_shows_no_tenants_data(routes: list[Route]) -> None:
     assert len(routes) >= 28
     others = {route.path for route in routes if not route.is_of_an_organization}
-    assert {path for path in others if not path.startswith(OF_PEOPLE)} == OPEN_TO_ALL
+    assert {path for path in others if not path.startswith(OF_PEOPLE)} == OPEN_TO_ALL | SIGNED
 
 
 def test_ids_of_every_route_are_known_to_this_test(scoped: list[Route], victim: Victim) -> None:

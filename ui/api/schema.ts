@@ -2105,6 +2105,36 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/sources/{source_id}/inbound": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Source Inbound
+         * @description Return the inbound address of a source, without its secrets.
+         */
+        get: operations["get_source_inbound"];
+        put?: never;
+        /**
+         * Create Source Inbound
+         * @description Open the inbound address of a source; or add a secret to an open one, and let the others expire.
+         *
+         *     The secret is shown once.
+         */
+        post: operations["create_source_inbound"];
+        /**
+         * Delete Source Inbound
+         * @description Close the inbound address of a source. Its documents stay; opened again, it has another address.
+         */
+        delete: operations["delete_source_inbound"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/auth/ways": {
         parameters: {
             query?: never;
@@ -2399,6 +2429,30 @@ export interface paths {
         get: operations["finish_oidc_sign_in"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/inbound/{address}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Push To Source
+         * @description Push items to the source of an inbound address, or deliver a webhook of its service.
+         *
+         *     No access token: the request is signed by a secret of the address, by [Standard
+         *     Webhooks](https://www.standardwebhooks.com) or as the service of the source's kind signs. An item's id names its
+         *     document; the same message may be sent again, signed anew.
+         */
+        post: operations["push_to_source"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4708,6 +4762,78 @@ export interface components {
             role: "user" | "assistant";
             /** Content */
             content: string;
+        };
+        /**
+         * InboundAddressResponse
+         * @description The inbound address of a source. Requests to it need no access token; each is signed.
+         */
+        InboundAddressResponse: {
+            /**
+             * Url
+             * @description Whole if the operator has set the public address of the API; else the path
+             */
+            url: string;
+            /** Created At */
+            created_at: string;
+            /** Last Push At */
+            last_push_at: string | null;
+            /**
+             * Secret Count
+             * @description Secrets that are stored, also those that expire
+             */
+            secret_count: number;
+            /**
+             * Learned Secret
+             * @description The token that the service sent to be confirmed there, until it signs by it (Notion)
+             */
+            learned_secret: string | null;
+        };
+        /**
+         * InboundOpened
+         * @description An inbound address with its new secret, which is never shown again.
+         */
+        InboundOpened: {
+            /**
+             * Url
+             * @description Whole if the operator has set the public address of the API; else the path
+             */
+            url: string;
+            /** Created At */
+            created_at: string;
+            /** Last Push At */
+            last_push_at: string | null;
+            /**
+             * Secret Count
+             * @description Secrets that are stored, also those that expire
+             */
+            secret_count: number;
+            /**
+             * Learned Secret
+             * @description The token that the service sent to be confirmed there, until it signs by it (Notion)
+             */
+            learned_secret: string | null;
+            /** Secret */
+            secret: string;
+        };
+        /**
+         * InboundOpening
+         * @description An inbound address to open, or a further secret for an open one.
+         * @example {
+         *       "overlap_seconds": 86400
+         *     }
+         */
+        InboundOpening: {
+            /**
+             * Secret
+             * @description The service's own secret, such as Slack's signing secret; null: a new one is made
+             */
+            secret?: string | null;
+            /**
+             * Overlap Seconds
+             * @description Time for which the secrets before stay valid
+             * @default 86400
+             */
+            overlap_seconds: number;
         };
         /**
          * IndexType
@@ -7118,6 +7244,32 @@ export interface components {
             created_at: string;
         };
         /**
+         * PushItemResponse
+         * @description The outcome of a pushed item.
+         */
+        PushItemResponse: {
+            /** Id */
+            id: string;
+            outcome: components["schemas"]["ItemOutcome"];
+            /** Reason */
+            reason: string | null;
+            /** Document Id */
+            document_id: string | null;
+        };
+        /**
+         * PushResponse
+         * @description The outcome of a push.
+         */
+        PushResponse: {
+            /** Items */
+            items: components["schemas"]["PushItemResponse"][];
+            /**
+             * Repeated
+             * @description The message had arrived before, and was done: nothing was changed now
+             */
+            repeated: boolean;
+        };
+        /**
          * QuotaAnswer
          * @description The organization's SPU quota.
          */
@@ -7566,7 +7718,7 @@ export interface components {
          * @description The reason of a run.
          * @enum {string}
          */
-        RunTrigger: "request" | "schedule";
+        RunTrigger: "request" | "schedule" | "push";
         /**
          * RunUsageResponse
          * @description The usage of a run so far, over all attempts.
@@ -9146,6 +9298,73 @@ export interface components {
              * @default null
              */
             origin: string | null;
+        };
+        /**
+         * PushItem
+         * @description An item: with its content, or `deleted`.
+         */
+        PushItem: {
+            /**
+             * Id
+             * @description The item's id there: the same id is the same document
+             */
+            id: string;
+            /**
+             * Name
+             * @description The document's name, also with folders; omitted: the id
+             * @default null
+             */
+            name: string | null;
+            /**
+             * Content
+             * @description The item's bytes in base64
+             * @default null
+             */
+            content: string | null;
+            /**
+             * Text
+             * @description The item's text, instead of `content`
+             * @default null
+             */
+            text: string | null;
+            /**
+             * Content Type
+             * @default null
+             */
+            content_type: string | null;
+            /**
+             * Url
+             * @description The item's address, for people
+             * @default null
+             */
+            url: string | null;
+            /** Metadata */
+            metadata?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * Deleted
+             * @description The item no longer exists; see `when_vanished` of the source
+             * @default false
+             */
+            deleted: boolean;
+        };
+        /**
+         * PushBatch
+         * @description Items that are pushed.
+         * @example {
+         *       "items": [
+         *         {
+         *           "id": "42",
+         *           "name": "Terms.md",
+         *           "text": "Due in 30 days."
+         *         }
+         *       ]
+         *     }
+         */
+        PushBatch: {
+            /** Items */
+            items: components["schemas"]["PushItem"][];
         };
     };
     responses: never;
@@ -18266,6 +18485,215 @@ export interface operations {
             };
         };
     };
+    get_source_inbound: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                source_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InboundAddressResponse"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_source_inbound: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                source_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InboundOpening"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InboundOpened"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_source_inbound: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                source_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_sign_in_ways: {
         parameters: {
             query?: never;
@@ -19219,6 +19647,98 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    push_to_source: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The message's own id; the same when it is sent again */
+                "webhook-id"?: string;
+                /** @description Seconds since 1970, at most 300 s from the server's time */
+                "webhook-timestamp"?: string;
+                /** @description v1, and base64 of HMAC-SHA256 over ID.TIMESTAMP.BODY */
+                "webhook-signature"?: string;
+            };
+            path: {
+                address: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PushBatch"];
+                "multipart/form-data": {
+                    /** @description JSON like PushBatch, an item for each file */
+                    items: string;
+                    files: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PushResponse"];
+                };
+            };
+            /** @description Some items failed; sent again, the message is done again */
+            207: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PushResponse"];
+                };
             };
             /** @description Invalid request */
             400: {

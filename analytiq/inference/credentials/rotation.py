@@ -10,6 +10,7 @@ import structlog
 
 from analytiq.errors import AccessDeniedError
 from analytiq.inference.credentials.encryption import Vault
+from analytiq.models.inbound import InboundSecret
 from analytiq.storage.all_repositories import Repositories
 
 log = structlog.get_logger(__name__)
@@ -32,19 +33,20 @@ class RotationReport:
 
 
 class Rotation:
-    """A walk over all encrypted rows: providers' keys, responses of repeated requests, passwords, sources."""
+    """A walk over all encrypted rows: provider keys, repeated answers, passwords, sources, inbound addresses."""
 
     def __init__(self, rows: Repositories, vault: Vault) -> None:
         self._providers = rows.providers
         self._answers = rows.idempotency
         self._documents = rows.documents
         self._sources = rows.sources
+        self._addresses = rows.inbound
         self._vault = vault
 
     async def run(self) -> RotationReport:
         """Re-encrypt the rows under older keys; leave unreadable rows unchanged."""
         report = await self._renew_providers() + await self._renew_answers()
-        report += await self._renew_passwords() + await self._renew_sources()
+        report += await self._renew_passwords() + await self._renew_sources() + await self._renew_addresses()
         log.info("credentials.rotated", renewed=report.renewed, current=report.current, unreadable=report.unreadable)
         return report
 
@@ -94,6 +96,21 @@ class Rotation:
                     await self._sources.replace_credentials(source, token)
                 report += outcome
             after = sources[-1].id
+        return report
+
+    async def _renew_addresses(self) -> RotationReport:
+        report, after = RotationReport(), None
+        while addresses := await self._addresses.page_of_all(after, BATCH):
+            for address in addresses:
+                secrets: list[InboundSecret] = []
+                for secret in address.secrets:
+                    outcome, token = self._renewed(secret.sealed)
+                    secrets.append(secret if token is None else secret.model_copy(update={"sealed": token}))
+                    report += outcome
+                if tuple(secrets) != address.secrets:
+                    changed = address.model_copy(update={"secrets": tuple(secrets)})
+                    await self._addresses.replace_secrets(address, changed)
+            after = addresses[-1].id
         return report
 
     def _renewed(self, token: str) -> tuple[RotationReport, str | None]:

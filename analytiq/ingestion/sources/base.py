@@ -70,6 +70,7 @@ class ListedItem:
         skip_reason: the item exists and is not taken in.
         failure: the item exists and could not be read this time; its document stays as it is.
         access: who may read it there; None if the service does not say.
+        metadata: the document's metadata as it is; the source's own metadata and mapping win.
     """
 
     external_id: str
@@ -82,6 +83,7 @@ class ListedItem:
     skip_reason: str | None = None
     failure: str | None = None
     access: ItemAccess | None = None
+    metadata: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ class SourceCleaning:
         self._sources = rows.sources
         self._items = rows.source_items
         self._runs = rows.source_runs
+        self._addresses = rows.inbound
         self._jobs = rows.jobs
         self._holds = rows.holds
         self._documents = documents
@@ -42,6 +43,7 @@ class SourceCleaning:
             await self._delete_documents(running, source)
         await self._items.delete_of_source(organization_id, source.id)
         await self._runs.delete_of_source(organization_id, source.id)
+        await self._addresses.delete_of_source(organization_id, source.id)
         await self._sources.delete(organization_id, source.id)
         log.info("sources.cleaned", source_id=source.id)
 

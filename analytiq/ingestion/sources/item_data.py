@@ -29,7 +29,7 @@ class ItemData:
     def of_item(cls, source: Source, item: ListedItem) -> "ItemData":
         """Apply the source's tags and metadata mapping to an item."""
         mapped = {key: item.fields[name] for name, key in source.metadata_mapping.items() if name in item.fields}
-        metadata = {**mapped, **source.metadata}
+        metadata = {**item.metadata, **mapped, **source.metadata}
         shaped = json.dumps([item.name, item.source_url, source.tag_ids, metadata], sort_keys=True)
         return cls(source.tag_ids, metadata, hashlib.sha256(shaped.encode()).hexdigest()[:32])
 

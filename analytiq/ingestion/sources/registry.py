@@ -29,6 +29,7 @@ BUILT_IN_KINDS = (
     EntryPoint("confluence", f"{_ROOM}.confluence:ConfluenceConnector", ENTRY_POINT_GROUP),
     EntryPoint("notion", f"{_ROOM}.notion:NotionConnector", ENTRY_POINT_GROUP),
     EntryPoint("imap", f"{_ROOM}.imap:ImapConnector", ENTRY_POINT_GROUP),
+    EntryPoint("push", f"{_ROOM}.push:PushConnector", ENTRY_POINT_GROUP),
     EntryPoint("web", f"{_ROOM}.web:WebConnector", ENTRY_POINT_GROUP),
     EntryPoint("webdav", f"{_ROOM}.webdav:WebDavConnector", ENTRY_POINT_GROUP),
 )

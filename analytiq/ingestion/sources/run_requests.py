@@ -78,6 +78,13 @@ class SourceRuns:
         await run_in_transaction(self._connection, commit)
         return run
 
+    async def look_again(
+        self, source: Source, external_ids: Sequence[str], *, is_whole: bool = False, request_id: str | None = None
+    ) -> None:
+        """Have items looked at that a service named: by a run at once, or behind the one that is at work."""
+        await self._sources.note_pending(source, external_ids, is_whole=is_whole)
+        await self._start_pending(source, request_id=request_id)
+
     async def get(self, organization_id: str, source_id: str, run_id: str) -> SourceRun:
         """Return a run of a source."""
         await self._require_source(organization_id, source_id)
@@ -122,6 +129,9 @@ class SourceRuns:
         """Start the runs that are due in all organizations; return their number."""
         await self._clean_deleted()
         now, started = clock.now(), 0
+        for source in await self._sources.pending(DUE_AT_ONCE):
+            await fence.hold()
+            started += await self._start_pending(source, fence=fence)
         for source in await self._sources.due(now, DUE_AT_ONCE):
             await fence.hold()
             try:
@@ -130,6 +140,34 @@ class SourceRuns:
                 # The other sources do not wait for this one.
                 log.warning("sources.not_scheduled", source_id=source.id, code=error.code, detail=error.detail)
         return started
+
+    async def _start_pending(
+        self, source: Source, *, fence: Fence | None = None, request_id: str | None = None
+    ) -> bool:
+        """Start the run of a source's noted items; return False while another run is at work."""
+        created_at, run_id = clock.now(), new_id()
+
+        async def commit(session: Session) -> bool:
+            if fence is not None:
+                await fence.hold(session=session)
+            if await self._runs.open_run(source.organization_id, source.id, session=session) is not None:
+                return False
+            noted = await self._sources.take_pending(session, source)
+            if noted is None:
+                return False
+            run = SourceRun(
+                id=run_id,
+                organization_id=source.organization_id,
+                source_id=source.id,
+                trigger=RunTrigger.PUSH,
+                external_ids=() if noted.is_pending_whole else noted.pending_ids,
+                request_id=request_id,
+                created_at=created_at,
+            )
+            await self._insert(session, run)
+            return True
+
+        return await run_in_transaction(self._connection, commit)
 
     async def _start_due(self, source: Source, fence: Fence) -> bool:
         run = SourceRun(

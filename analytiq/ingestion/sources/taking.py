@@ -22,7 +22,7 @@ from analytiq.ingestion.sources.item_data import ItemData, readers_of, shortened
 from analytiq.ingestion.upload.request import StagedFile, UploadRequest
 from analytiq.ingestion.upload.store import Uploads
 from analytiq.models.document import Document, ExternalIdentity
-from analytiq.models.source import ItemOutcome, RunCounts, Source, SourceItem, SourceRun, SourceRunEntry
+from analytiq.models.source import ItemOutcome, RunCounts, RunTrigger, Source, SourceItem, SourceRun, SourceRunEntry
 from analytiq.models.upload import DuplicatePolicy
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
@@ -332,7 +332,7 @@ def _request(opened: OpenSource, each: _Wanted, staged: StagedFile) -> UploadReq
         policy=DuplicatePolicy.REPLACE,
         external_identity=opened.identity(item.external_id, shortened(item.version)),
         source_url=item.source_url,
-        is_bulk=True,
+        is_bulk=opened.run.trigger is not RunTrigger.PUSH,
         request_id=opened.run.request_id,
     )
 
@@ -355,6 +355,7 @@ def _new_state(opened: OpenSource, item: ListedItem, before: SourceItem | None, 
         "name": item.name,
         "seen_run_id": opened.run.id,
         "vanished_run_id": None,
+        "is_pushed": False,
         "vanished_at": before.vanished_at if changes.get("problem") else None,
         "access": readers_of(item) or (before.access if changes.get("problem") else None),
         "updated_at": clock.now(),

@@ -1,5 +1,6 @@
 """Items that a whole listing no longer names: found, and treated as their source wants it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analytiq.errors import NotFoundError
@@ -81,9 +82,12 @@ class Vanishing:
             items = await self._items.vanished(run, after=after, limit=BATCH)
         if not items:
             return None
-        cursor = items[-1].id
         if run.is_dry_run:
-            return VanishedBatch(tuple((item, _WORDS[source.when_vanished]) for item in items), cursor)
+            return VanishedBatch(tuple((item, _WORDS[source.when_vanished]) for item in items), items[-1].id)
+        return await self.treat(source, items)
+
+    async def treat(self, source: Source, items: Sequence[SourceItem]) -> VanishedBatch:
+        """Treat the documents of these items, few of them, as vanished. A repetition changes nothing more."""
         if source.when_vanished is WhenVanished.DELETE:
             for item in items:
                 await self._delete(item)
@@ -91,9 +95,11 @@ class Vanishing:
             ids = tuple(item.document_id for item in items if item.document_id is not None)
             if ids:
                 wanted = WantedChange(added_tag_ids=(source.vanished_tag_id,))
-                await self._changing.change(organization_id, Selected(document_ids=ids), wanted)
+                await self._changing.change(source.organization_id, Selected(document_ids=ids), wanted)
         await checkpoint("sources.documents_removed")
-        return VanishedBatch(tuple((item, _WORDS[source.when_vanished]) for item in items), cursor)
+        return VanishedBatch(
+            tuple((item, _WORDS[source.when_vanished]) for item in items), items[-1].id if items else None
+        )
 
     async def settle(self, session: Session, source: Source, run: SourceRun, batch: VanishedBatch) -> None:
         """Forget the items of a batch, or record that their documents are kept."""

@@ -42,8 +42,10 @@ ORDER = (
     "fs.files", "fs.chunks", "document_text_segments", "document_texts", "knowledge_bases", VECTORS_PREFIX,
     "generations", "document_index", "tags", "spu_ledger", "llm_usage", "prompts", "prompt_versions",
     "prompt_runs", "prompt_results", "chat_threads", "chat_messages", "embedding_cache", "llm_providers", "sources",
-    "source_items", "docs", "access_tokens",
+    "source_items", "source_addresses", "docs", "access_tokens",
 )  # fmt: skip
+SECRETS = ("access_tokens", "source_addresses")
+"""Rows by secrets that are unique: a restore under fresh ids leaves them out."""
 AT_ACTIVATION = ("organizations", "kb_epochs")
 
 
@@ -214,7 +216,7 @@ class Restore:
         sections = _ordered(contents, run.source_organization_id)
         if options.is_fresh:
             # A token opens one organization; the old tokens open the old one.
-            sections = [section for section in sections if section.key.collection != "access_tokens"]
+            sections = [section for section in sections if section.key.collection not in SECRETS]
         rows = 0
         for number, section in enumerate(sections):
             rows += section.rows

@@ -59,7 +59,12 @@ class SourceItemRepository:
 
     async def count_present(self, organization_id: str, source_id: str) -> int:
         """Count the items that the last whole run found."""
-        return await self._collection.count_documents({**_of(organization_id, source_id), "vanished_at": None})
+        present: Row = {**_of(organization_id, source_id), "vanished_at": None, "is_pushed": {"$ne": True}}
+        return await self._collection.count_documents(present)
+
+    async def count_all(self, organization_id: str, source_id: str) -> int:
+        """Count the items of a source, pushed ones too."""
+        return await self._collection.count_documents(_of(organization_id, source_id))
 
     async def count_seen(self, organization_id: str, source_id: str, run_id: str) -> int:
         """Count the items that a run has seen."""
@@ -81,13 +86,27 @@ class SourceItemRepository:
             writes.append(UpdateOne(key, {"$set": row, "$setOnInsert": {"_id": new_id}}, upsert=True))
         await self._collection.bulk_write(writes, ordered=False, session=session)
 
+    async def put_pushed(self, session: Session, items: Sequence[SourceItem]) -> None:
+        """Insert or replace pushed items; what runs know of them stays: one that has seen the item must not miss it."""
+        if not items:
+            return
+        writes: list[UpdateOne] = []
+        for item in items:
+            row = encode(item)
+            key: Row = {name: row.pop(name) for name in ("organization_id", "source_id", "external_id")}
+            new: Row = {"_id": row.pop("_id"), "seen_run_id": None, "is_pushed": True}
+            # No run can fetch a pushed item, so that none tries a failed one again.
+            kept = {**{name: value for name, value in row.items() if name not in new}, "has_failed": False}
+            writes.append(UpdateOne(key, {"$set": kept, "$setOnInsert": new}, upsert=True))
+        await self._collection.bulk_write(writes, ordered=False, session=session)
+
     async def mark_seen(self, session: Session, run: SourceRun, external_ids: Sequence[str]) -> None:
         """Record that a run has seen unchanged items; a dry run changes nothing else of them."""
         if not external_ids:
             return
         changes: Row = {"seen_run_id": run.id, "vanished_run_id": None}
         if not run.is_dry_run:
-            changes |= {"vanished_at": None, "problem": None, "has_failed": False}
+            changes |= {"vanished_at": None, "problem": None, "has_failed": False, "is_pushed": False}
         await self._collection.update_many(
             {**_of(run.organization_id, run.source_id), "external_id": {"$in": list(external_ids)}},
             {"$set": changes},
@@ -195,4 +214,9 @@ def _marked(run: SourceRun) -> Row:
 
 
 def _unseen(organization_id: str, source_id: str, run_id: str) -> Row:
-    return {**_of(organization_id, source_id), "seen_run_id": {"$ne": run_id}, "vanished_at": None}
+    return {
+        **_of(organization_id, source_id),
+        "seen_run_id": {"$ne": run_id},
+        "vanished_at": None,
+        "is_pushed": {"$ne": True},
+    }

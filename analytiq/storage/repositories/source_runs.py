@@ -7,9 +7,17 @@ from pymongo import IndexModel, ReturnDocument
 
 from analytiq import clock
 from analytiq.models.document import Failure
-from analytiq.models.source import ItemOutcome, RunNote, RunState, SourceRun, SourceRunEntry
+from analytiq.models.source import (
+    ItemOutcome,
+    RunCounts,
+    RunNote,
+    RunState,
+    RunTrigger,
+    SourceRun,
+    SourceRunEntry,
+)
 from analytiq.storage.client import MongoConnection
-from analytiq.storage.ids import object_id, object_ids
+from analytiq.storage.ids import new_id, object_id, object_ids
 from analytiq.storage.repositories.rows import Row, decode, encode
 from analytiq.storage.session import Session
 
@@ -19,6 +27,12 @@ INDEXES = {
         IndexModel([("organization_id", 1), ("source_id", 1), ("created_at", -1), ("_id", -1)]),
         IndexModel([("source_id", 1)], name="one_open_run", unique=True, partialFilterExpression={"is_open": True}),
         IndexModel([("ended_at", 1)], expireAfterSeconds=KEPT_DAYS * 86_400),
+        IndexModel(
+            [("source_id", 1), ("push_hour", 1)],
+            name="one_log_an_hour",
+            unique=True,
+            partialFilterExpression={"push_hour": {"$type": "date"}},
+        ),
     ],
     "source_run_entries": [
         IndexModel([("organization_id", 1), ("source_id", 1), ("run_id", 1), ("outcome", 1), ("_id", 1)]),
@@ -82,7 +96,9 @@ class SourceRunRepository:
         """Return the latest run by source id; sources without runs are left out."""
         found: dict[str, SourceRun] = {}
         for source_id in source_ids:
-            cursor = self._runs.find(_of(organization_id, source_id)).sort([("created_at", -1), ("_id", -1)]).limit(1)
+            # Without the log of pushes: it would hide a run that failed.
+            query: Row = {**_of(organization_id, source_id), "push_hour": None}
+            cursor = self._runs.find(query).sort([("created_at", -1), ("_id", -1)]).limit(1)
             async for row in cursor:
                 found[source_id] = decode(SourceRun, row)
         return found
@@ -128,6 +144,34 @@ class SourceRunRepository:
         """Record outcomes of items."""
         if entries:
             await self._entries.insert_many([encode(entry) for entry in entries], ordered=False, session=session)
+
+    async def note_pushes(self, session: Session, organization_id: str, source_id: str, counts: RunCounts) -> str:
+        """Add outcomes of pushed items to the source's log of this hour; return the id of its row."""
+        now = clock.now()
+        hour = now.replace(minute=0, second=0, microsecond=0)
+        log = SourceRun(
+            id=new_id(),
+            organization_id=organization_id,
+            source_id=source_id,
+            state=RunState.SUCCEEDED,
+            is_open=False,
+            trigger=RunTrigger.PUSH,
+            push_hour=hour,
+            created_at=now,
+            started_at=now,
+        )
+        row = encode(log)
+        del row["counts"], row["ended_at"]
+        added = {f"counts.{name}": getattr(counts, name) for name in type(counts).model_fields}
+        key: Row = {name: row.pop(name) for name in ("organization_id", "source_id", "push_hour")}
+        stored: Row | None = await self._runs.find_one_and_update(
+            key,
+            {"$setOnInsert": row, "$inc": added, "$set": {"ended_at": now}},
+            upsert=True,
+            return_document=ReturnDocument.AFTER,
+            session=session,
+        )
+        return decode(SourceRun, stored or {}).id
 
     async def forget_unchanged(self, organization_id: str, source_id: str) -> None:
         """Remove the entries of unchanged items of all runs: they are kept for the latest run only."""

@@ -1,7 +1,7 @@
 """Collection `sources`: places elsewhere whose items become documents."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from pymongo import IndexModel, ReturnDocument
@@ -20,9 +20,12 @@ INDEXES = {
         IndexModel([("organization_id", 1), ("name", 1)], unique=True),
         IndexModel([("organization_id", 1), ("tag_ids", 1)]),
         IndexModel([("next_run_at", 1)], partialFilterExpression={"next_run_at": {"$type": "date"}}),
+        IndexModel([("is_pending", 1)], partialFilterExpression={"is_pending": True}),
         IndexModel([("is_deleted", 1)], partialFilterExpression={"is_deleted": True}),
     ],
 }
+MOST_PENDING = 1000
+"""Most noted items of a source."""
 
 
 class SourceRepository:
@@ -179,6 +182,40 @@ class SourceRepository:
             {"$set": {"credentials": credentials}},
         )
         return result.matched_count == 1
+
+    async def note_pending(self, source: Source, external_ids: Sequence[str], *, is_whole: bool) -> None:
+        """Note items that the next run looks at; more than MOST_PENDING make it a run of the whole source."""
+        key: Row = {
+            "_id": object_id(source.id),
+            "organization_id": source.organization_id,
+            "is_deleted": False,
+        }
+        last = f"pending_ids.{max(0, MOST_PENDING - len(external_ids))}"
+        if not is_whole and len(external_ids) <= MOST_PENDING:
+            added = {"$addToSet": {"pending_ids": {"$each": list(external_ids)}}, "$set": {"is_pending": True}}
+            result = await self._collection.update_one({**key, last: {"$exists": False}}, added)
+            if result.matched_count:
+                return
+        await self._collection.update_one(key, {"$set": {"is_pending": True, "is_pending_whole": True}})
+
+    async def take_pending(self, session: Session, source: Source) -> Source | None:
+        """Forget the noted items, and return the source as it was; None if it has none, or was deleted."""
+        row: Row | None = await self._collection.find_one_and_update(
+            {
+                "_id": object_id(source.id),
+                "organization_id": source.organization_id,
+                "is_deleted": False,
+                "is_pending": True,
+            },
+            {"$set": {"is_pending": False, "is_pending_whole": False, "pending_ids": []}},
+            session=session,
+        )
+        return decode(Source, row) if row else None
+
+    async def pending(self, limit: int) -> list[Source]:
+        """Return sources of all organizations with noted items."""
+        query: Row = {"is_pending": True, "is_deleted": False}
+        return [decode(Source, row) async for row in self._collection.find(query).limit(limit)]
 
     async def page_with_credentials(self, after: str | None, limit: int) -> list[Source]:
         """Return sources of all organizations with credentials, by id."""

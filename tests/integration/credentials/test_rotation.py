@@ -14,6 +14,7 @@ from analytiq.inference.credentials.encryption import Vault, new_secret_key
 from analytiq.inference.credentials.providers import Credentials
 from analytiq.inference.credentials.rotation import Rotation, RotationReport
 from analytiq.models.idempotency import KeptAnswer
+from analytiq.models.inbound import InboundAddress, InboundSecret
 from analytiq.models.provider import LlmProvider
 from analytiq.settings import MongoSettings, Settings
 from analytiq.storage.all_repositories import Repositories
@@ -97,6 +98,21 @@ async def test_everything_is_readable_with_the_new_key_alone_afterwards(
     assert Vault(new_key).decrypt(row["body"].decode()).get_secret_value() == '{"token": "shown once"}'
     with pytest.raises(AccessDeniedError):
         await Credentials(ProviderRepository(migrated), Vault(old_key)).find(organizations[0], "openai")
+
+
+async def test_secrets_of_inbound_addresses_are_readable_with_the_new_key_alone_afterwards(
+    migrated: MongoConnection, old_key: SecretStr, new_key: SecretStr
+) -> None:
+    now, rows = clock.now(), Repositories(migrated)
+    sealed = [InboundSecret(sealed=Vault(old_key).encrypt(SecretStr(text)), created_at=now) for text in ("b", "a")]
+    address = InboundAddress(
+        id=new_id(), organization_id=new_id(), source_id=new_id(), address="x", secrets=tuple(sealed), created_at=now
+    )
+    await rows.inbound.insert(address)
+    assert await rotation_of(migrated, Vault(new_key, [old_key])).run() == RotationReport(renewed=2)
+    found = await rows.inbound.get(address.organization_id, address.source_id)
+    assert found is not None
+    assert [Vault(new_key).decrypt(each.sealed).get_secret_value() for each in found.secrets] == ["b", "a"]
 
 
 class DyingProviders(ProviderRepository):
