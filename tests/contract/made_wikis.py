@@ -10,6 +10,8 @@ from analytiq.ingestion.sources.base import ListedItem
 from analytiq.settings import SourceSettings
 from tests.contract.made_sources import Made, opening
 from tests.fakes.confluence_server import ConfluenceServer
+from tests.fakes.jira_server import JiraServer, adf
+from tests.fakes.jira_server import paragraph as words_of
 from tests.fakes.notion_server import NotionServer, paragraph
 
 OPERATOR = SourceSettings(private_hosts=("127.0.0.1",))
@@ -28,6 +30,14 @@ class MadeWiki(Made):
         """Return the words of the only paragraph."""
         (words,) = _WORDS.findall(content)
         return words
+
+
+class MadeIssues(MadeWiki):
+    """A source whose titles have a key before the name."""
+
+    def name_of(self, item: ListedItem) -> str:
+        """Return the name of an item among the contents."""
+        return MadeWiki.name_of(self, item).partition(" ")[2]
 
 
 def made_notion(stack: ExitStack, _: Path) -> Made:
@@ -68,4 +78,25 @@ def made_confluence(stack: ExitStack, _: Path) -> Made:
     return MadeWiki("confluence", opening("confluence", settings, OPERATOR, "", login), write)
 
 
-WIKIS: dict[str, Callable[[ExitStack, Path], Made]] = {"confluence": made_confluence, "notion": made_notion}
+def made_jira(stack: ExitStack, _: Path) -> Made:
+    """Return projects of the cloud; a summary is the name of an item, behind the key."""
+    server = stack.enter_context(JiraServer())
+    ids: dict[str, str] = {}
+
+    def write(name: str, content: str) -> None:
+        server.tick()
+        title = name.replace("/", "|")
+        if title in ids:
+            server.edit(ids[title], description=adf(words_of(content)))
+        else:
+            ids[title] = server.add_issue("DEV" if "b/" in name else "OPS", title, adf(words_of(content)))
+
+    login = {"user": server.user, "token": server.token}
+    return MadeIssues("jira", opening("jira", {"url": server.cloud_url}, OPERATOR, "", login), write)
+
+
+WIKIS: dict[str, Callable[[ExitStack, Path], Made]] = {
+    "confluence": made_confluence,
+    "jira": made_jira,
+    "notion": made_notion,
+}

@@ -27,6 +27,7 @@ BUILT_IN_KINDS = (
     EntryPoint("github", f"{_ROOM}.github:GitHubConnector", ENTRY_POINT_GROUP),
     EntryPoint("slack", f"{_ROOM}.slack:SlackConnector", ENTRY_POINT_GROUP),
     EntryPoint("confluence", f"{_ROOM}.confluence:ConfluenceConnector", ENTRY_POINT_GROUP),
+    EntryPoint("jira", f"{_ROOM}.jira:JiraConnector", ENTRY_POINT_GROUP),
     EntryPoint("notion", f"{_ROOM}.notion:NotionConnector", ENTRY_POINT_GROUP),
     EntryPoint("imap", f"{_ROOM}.imap:ImapConnector", ENTRY_POINT_GROUP),
     EntryPoint("push", f"{_ROOM}.push:PushConnector", ENTRY_POINT_GROUP),
