@@ -15,6 +15,8 @@ from tests.contract.made_sources import Made, opening
 from tests.fakes.github_server import TOKEN as GITHUB_TOKEN
 from tests.fakes.github_server import GitHubServer
 from tests.fakes.slack_server import TOKEN, SlackServer
+from tests.fakes.zendesk_server import EMAIL, ZendeskServer
+from tests.fakes.zendesk_server import TOKEN as ZENDESK_TOKEN
 
 OPERATOR = SourceSettings(private_hosts=("127.0.0.1",))
 _WORDS = re.compile(rb"words: (.*?) end")
@@ -97,4 +99,32 @@ def made_github(stack: ExitStack, _: Path) -> Made:
     return MadeTalk("github", opening("github", settings, OPERATOR, "", {"token": GITHUB_TOKEN}), write, names=names)
 
 
-TALK: dict[str, Callable[[ExitStack, Path], Made]] = {"github": made_github, "slack": made_slack}
+def made_zendesk(stack: ExitStack, _: Path) -> Made:
+    """Return a help center with an article for each item, and some as tickets."""
+    server = stack.enter_context(ZendeskServer())
+    server.page_size = 40
+    names: dict[str, str] = {}
+    numbers: dict[str, int] = {}
+
+    def write(name: str, content: str) -> None:
+        number = numbers.setdefault(name, len(numbers) + 1)
+        if name.startswith("z/"):
+            names[f"ticket:{number}"] = name
+            if number not in server.tickets:
+                server.add_ticket(number, name)
+            server.comments[number] = []
+            server.add_comment(number, said(content))
+        else:
+            names[f"article:{number}:en-us"] = name
+            server.add_article(number, name, said(content))
+
+    settings: dict[str, JsonValue] = {"url": server.url, "tickets": True}
+    secrets: dict[str, JsonValue] = {"email": EMAIL, "api_token": ZENDESK_TOKEN}
+    return MadeTalk("zendesk", opening("zendesk", settings, OPERATOR, "", secrets), write, names=names)
+
+
+TALK: dict[str, Callable[[ExitStack, Path], Made]] = {
+    "github": made_github,
+    "slack": made_slack,
+    "zendesk": made_zendesk,
+}

@@ -33,6 +33,7 @@ BUILT_IN_KINDS = (
     EntryPoint("push", f"{_ROOM}.push:PushConnector", ENTRY_POINT_GROUP),
     EntryPoint("web", f"{_ROOM}.web:WebConnector", ENTRY_POINT_GROUP),
     EntryPoint("webdav", f"{_ROOM}.webdav:WebDavConnector", ENTRY_POINT_GROUP),
+    EntryPoint("zendesk", f"{_ROOM}.zendesk:ZendeskConnector", ENTRY_POINT_GROUP),
 )
 
 

@@ -1,0 +1,1 @@
+"""Zendesk: articles of the help center, and tickets."""
