@@ -1,5 +1,6 @@
 """`analytiq ingest`: its options."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,9 @@ from analytiq.cli.folder_watch import follow, state_of
 from analytiq.cli.ingestion import Ingestion, Wishes, tell_skipped
 from analytiq.cli.metadata_options import read_metadata
 from analytiq.cli.options import DataDir
+from analytiq.cli.web_ingestion import WebWishes, ingest_addresses, is_address, require_no_options_of_files
+from analytiq.client import Client, KnowledgeBase, Tag
+from analytiq.errors import InvalidInputError
 from analytiq.models.upload import DuplicatePolicy
 from analytiq.settings import read_settings
 
@@ -24,7 +28,8 @@ app = typer.Typer()
 def ingest(
     *,
     paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH…", help="Files and directories; hidden ones are skipped.")
+        list[str],
+        typer.Argument(metavar="PATH-OR-URL…", help="Files and directories, without hidden ones; or web addresses."),
     ],
     tag: Annotated[list[str] | None, typer.Option(help="Tag for all files, created if missing. Repeatable.")] = None,
     kb: Annotated[str | None, typer.Option(help="Knowledge base for these tags, created if missing.")] = None,
@@ -62,26 +67,45 @@ def ingest(
     source_url: Annotated[
         str | None, typer.Option(metavar="URL", help="Web address of the file's original, shown with its passages.")
     ] = None,
+    pages: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Most pages of a web site. Default: 100.")
+    ] = None,
     wait: Annotated[bool, typer.Option(help="Wait until the documents are searchable.")] = True,
     data_dir: DataDir = None,
 ) -> None:
     """Upload files, and wait until they are searchable. Exit code 1 if any failed.
 
     Ingesting a directory again sends only new and changed files; documents are named by their paths in it.
+
+    A web address is crawled as a source: its page, and what it links to on the same host.
     """
     with errors_as_sentences():
         choice = Choice(tuple(include or ()), tuple(exclude or ()))
-        found = find_files(paths, choice, folder=name)
         values = read_metadata(metadata or [])
+        if any(map(is_address, paths)):
+            if not all(map(is_address, paths)):
+                raise InvalidInputError("Files and web addresses cannot be ingested by one command.")
+            require_no_options_of_files(
+                {
+                    "--as": name, "--delete": delete, "--watch": watch, "--source": source, "--password": password,
+                    "--external-id": external_id, "--external-version": external_version,
+                    "--source-url": source_url, "--on-duplicate": on_duplicate,
+                }
+            )  # fmt: skip
+            with connect_to_api(read_settings(), data_dir) as client:
+                tags, _ = destination(client, tag, kb, model)
+                is_well = ingest_addresses(
+                    client, paths, WebWishes(tags, values or {}, include or (), exclude or (), pages, wait)
+                )
+            raise typer.Exit(0 if is_well else 1)
+        if pages is not None:
+            raise InvalidInputError("--pages can be used with web addresses only.")
+        files = [Path(each) for each in paths]
+        found = find_files(files, choice, folder=name)
         item = read_external_identity(source, external_id, external_version, found=found, watch=watch)
         require_single_file(source_url, found=found, watch=watch)
         with connect_to_api(read_settings(), data_dir) as client:
-            tags = [client.ensure_tag(each) for each in dict.fromkeys(tag or [])]
-            knowledge_base = None
-            if kb is not None:
-                knowledge_base, is_new = knowledge_bases.ensure(client, kb, tags, model=model)
-                note(f"Created the knowledge base {kb!r}." if is_new else f"Adding to the knowledge base {kb!r}.")
-                knowledge_bases.tell_destination(knowledge_base)
+            tags, knowledge_base = destination(client, tag, kb, model)
             tell_skipped(found)
             begun = state_of(found)
             ingestion = Ingestion(
@@ -102,8 +126,21 @@ def ingest(
             try:
                 is_well = ingestion.run(found)
                 if watch:
-                    follow(ingestion, lambda: find_files(paths, choice, folder=name), begun)
+                    follow(ingestion, lambda: find_files(files, choice, folder=name), begun)
             except KeyboardInterrupt:
                 messages.print(ingestion.stop())
                 raise typer.Exit(INTERRUPTED) from None
     raise typer.Exit(0 if is_well else 1)
+
+
+def destination(
+    client: Client, tag: Sequence[str] | None, kb: str | None, model: str | None
+) -> tuple[list[Tag], KnowledgeBase | None]:
+    """Return the tags and the knowledge base, created if missing."""
+    tags = [client.ensure_tag(each) for each in dict.fromkeys(tag or [])]
+    if kb is None:
+        return tags, None
+    knowledge_base, is_new = knowledge_bases.ensure(client, kb, tags, model=model)
+    note(f"Created the knowledge base {kb!r}." if is_new else f"Adding to the knowledge base {kb!r}.")
+    knowledge_bases.tell_destination(knowledge_base)
+    return tags, knowledge_base

@@ -1,7 +1,7 @@
 """Client calls for sources and their runs."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import JsonValue, TypeAdapter
@@ -133,8 +133,14 @@ class SourceCalls(Connection):
         path = f"/sources/{segment(source_id)}/runs/{segment(source_run_id)}/cancel"
         return SourceRun.model_validate_json(self._transport.call("POST", path))
 
-    def wait_for_source_run(self, run: SourceRun, *, timeout_seconds: float = 3600.0) -> SourceRun:
-        """Wait until a run has ended, and return it with its log.
+    def wait_for_source_run(
+        self,
+        run: SourceRun,
+        *,
+        timeout_seconds: float = 3600.0,
+        on_round: Callable[[SourceRun], None] | None = None,
+    ) -> SourceRun:
+        """Wait until a run has ended, and return it with its log; `on_round` is called with each state on the way.
 
         Raises:
             TransientError: it has not ended in time; it goes on.
@@ -142,6 +148,8 @@ class SourceCalls(Connection):
         deadline = time.monotonic() + timeout_seconds
         pause = FIRST_POLL_SECONDS
         while not (now := self.source_run(run.source_id, run.source_run_id)).is_over:
+            if on_round is not None:
+                on_round(now)
             if time.monotonic() > deadline:
                 raise TransientError(
                     f"The run has not ended after {timeout_seconds:g} s. It goes on. Read its state with `source_run`."

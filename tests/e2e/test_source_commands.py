@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.driving import accepted, eventually, problem_of, wait_until_indexed
 from tests.e2e.running_platform import Running, run_command, start_platform, stop_platform
+from tests.fakes.web_site import WebSite
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,10 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def running(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    settings = {"ANALYTIQ_SOURCES__FOLDERS": json.dumps([str(shared)])}
+    settings = {
+        "ANALYTIQ_SOURCES__FOLDERS": json.dumps([str(shared)]),
+        "ANALYTIQ_SOURCES__PRIVATE_HOSTS": '["127.0.0.1"]',
+    }
     started = start_platform(tmp_path_factory.mktemp("sources") / "data", environment=settings)
     yield started
     assert stop_platform(started) == 0, started.log[-4000:]
@@ -86,3 +90,28 @@ def test_folder_that_the_operator_has_not_allowed_is_refused_by_the_name_of_the_
         assert ended["state"] == "failed"
         assert "ANALYTIQ_SOURCES__FOLDERS" in ended["error"]["detail"]
         assert accepted(client.get("/documents", params={"name_search": "passwd"}))["total_count"] == 0
+
+
+def test_web_site_is_ingested_and_ingested_again_by_its_address(running: Running) -> None:
+    with WebSite() as site:
+        site.page("/", "The Pequod hunts a white whale.", ["/rachel"])
+        site.page("/rachel", "The Rachel looks for a lost boat.")
+
+        def ingest(*arguments: str) -> str:
+            done = run_command("ingest", f"{site.url}/", *arguments, "--data-dir", str(running.data_dir))
+            assert done.returncode == 0, done.stdout + done.stderr
+            return done.stdout + done.stderr
+
+        first = ingest("--tag", "web", "--kb", "Sites", "--pages", "10")
+        assert "2 added" in first
+        assert "Searchable: 2 documents" in first
+        site.page("/rachel", "The Rachel has found the boat.")
+        again = ingest()
+        assert "again" in again
+        assert "1 changed" in again
+        assert "1 unchanged" in again
+        searched = run_command("search", "who found the boat", "--kb", "Sites", "--data-dir", str(running.data_dir))
+        assert "has found the boat" in searched.stdout
+    refused = run_command("ingest", "https://example.com/", "--watch", "--data-dir", str(running.data_dir))
+    assert refused.returncode != 0
+    assert "--watch" in refused.stderr
