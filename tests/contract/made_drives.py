@@ -12,6 +12,7 @@ from analytiq.ingestion.sources.base import ListedItem
 from analytiq.settings import SourceSettings
 from tests.contract.made_sources import Made, opening
 from tests.fakes.dovecot import HOST, PASSWORD, PROGRAM, USER, Dovecot
+from tests.fakes.graph_server import GraphServer
 
 LOCAL = SourceSettings(private_hosts=("127.0.0.1", HOST))
 
@@ -58,4 +59,29 @@ def made_imap(stack: ExitStack, _: Path) -> Made:
     return MadeMail("imap", opening("imap", settings, LOCAL, credentials={"password": PASSWORD}), write)
 
 
-DRIVES = {"imap": made_imap}
+def made_onedrive(stack: ExitStack, _: Path) -> Made:
+    """Return the drive of a user."""
+    server = stack.enter_context(GraphServer())
+    settings = {**server.settings, "user": "ada@example.com"}
+
+    def write(name: str, content: str) -> None:
+        server.write(name, content)
+
+    return Made("onedrive", opening("onedrive", settings, LOCAL, credentials=server.credentials), write)
+
+
+def made_sharepoint(stack: ExitStack, _: Path) -> Made:
+    """Return a library of a site, and a folder of it."""
+    server = stack.enter_context(GraphServer())
+    server.write("other.txt", "Behind another folder.")
+    site = "https://example.sharepoint.com/sites/team"
+    settings = {**server.settings, "site": site, "folder": "Shelf"}
+
+    def write(name: str, content: str) -> None:
+        server.write(f"Shelf/{name}", content)
+
+    opened = opening("sharepoint", settings, LOCAL, credentials=server.credentials)
+    return Made("sharepoint", opened, write, "Documents/Shelf/")
+
+
+DRIVES = {"imap": made_imap, "onedrive": made_onedrive, "sharepoint": made_sharepoint}

@@ -31,6 +31,8 @@ BUILT_IN_KINDS = (
     EntryPoint("notion", f"{_ROOM}.notion:NotionConnector", ENTRY_POINT_GROUP),
     EntryPoint("imap", f"{_ROOM}.imap:ImapConnector", ENTRY_POINT_GROUP),
     EntryPoint("push", f"{_ROOM}.push:PushConnector", ENTRY_POINT_GROUP),
+    EntryPoint("onedrive", f"{_ROOM}.onedrive:OneDriveConnector", ENTRY_POINT_GROUP),
+    EntryPoint("sharepoint", f"{_ROOM}.sharepoint:SharePointConnector", ENTRY_POINT_GROUP),
     EntryPoint("web", f"{_ROOM}.web:WebConnector", ENTRY_POINT_GROUP),
     EntryPoint("webdav", f"{_ROOM}.webdav:WebDavConnector", ENTRY_POINT_GROUP),
     EntryPoint("zendesk", f"{_ROOM}.zendesk:ZendeskConnector", ENTRY_POINT_GROUP),

@@ -1,0 +1,1 @@
+"""Drives of Microsoft Graph: the parts of the kinds `onedrive` and `sharepoint`."""
