@@ -20,7 +20,9 @@ log = structlog.get_logger(__name__)
 ENTRY_POINT_GROUP = "analytiq.sources"
 _ROOM = "analytiq.ingestion.sources.kinds"
 BUILT_IN_KINDS = (
+    EntryPoint("azure", f"{_ROOM}.azure:AzureConnector", ENTRY_POINT_GROUP),
     EntryPoint("folder", f"{_ROOM}.folder:FolderConnector", ENTRY_POINT_GROUP),
+    EntryPoint("gcs", f"{_ROOM}.gcs:GcsConnector", ENTRY_POINT_GROUP),
     EntryPoint("http", f"{_ROOM}.http_index:HttpIndexConnector", ENTRY_POINT_GROUP),
     EntryPoint("git", f"{_ROOM}.git:GitConnector [git]", ENTRY_POINT_GROUP),
     EntryPoint("s3", f"{_ROOM}.s3:S3Connector", ENTRY_POINT_GROUP),

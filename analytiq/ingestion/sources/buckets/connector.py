@@ -11,7 +11,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from analytiq.errors import NotFoundError, PermanentError
 from analytiq.ingestion.documents.naming import is_control
-from analytiq.ingestion.sources.base import FetchedItem, ItemGoneError, ListedBatch, ListedItem, SourceContext
+from analytiq.ingestion.sources.base import (
+    FetchedItem,
+    ItemGoneError,
+    ListedBatch,
+    ListedItem,
+    SourceContext,
+)
 from analytiq.ingestion.sources.buckets.keys import BucketObject, folder_of, listed_object
 from analytiq.ingestion.sources.buckets.requests import BucketClient
 

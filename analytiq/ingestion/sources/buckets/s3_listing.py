@@ -80,7 +80,7 @@ def object_of_headers(key: str, headers: httpx.Headers) -> BucketObject:
     size = headers.get("content-length", "")
     if not (size.isascii() and size.isdigit() and len(size) < 19):
         raise PermanentError("The store does not tell the size of the object.")
-    modified = _iso(headers.get("last-modified", ""))
+    modified = iso_time(headers.get("last-modified", ""))
     is_restored = "expiry-date" in headers.get("x-amz-restore", "")
     return BucketObject(
         key=key,
@@ -109,7 +109,12 @@ def _decoded(text: str, *, is_encoded: bool) -> str:
 
 def text_of(parent: Element, name: str) -> str:
     """Return the text of the first child of that name, in any namespace; "" if there is none."""
-    return _text(next((child for child in parent if local_name(child) == name), None))
+    return _text(child_of(parent, name))
+
+
+def child_of(parent: Element, name: str) -> Element | None:
+    """Return the first child of that name, in any namespace."""
+    return next((child for child in parent if local_name(child) == name), None)
 
 
 def local_name(element: Element) -> str:
@@ -123,7 +128,7 @@ def _text(element: Element | None) -> str:
     return element.text or "" if element is not None else ""
 
 
-def _iso(date: str) -> str:
+def iso_time(date: str) -> str:
     """Return the date of a header as listings write it; "" if it is none."""
     try:
         return parsedate_to_datetime(date).strftime("%Y-%m-%dT%H:%M:%S.000Z")
