@@ -44,6 +44,7 @@ from api.routes import (
     search,
     source_addresses,
     sources,
+    tables,
     tags,
     usage,
     workers,
@@ -91,7 +92,7 @@ def create_app(open_services: Open, *, metrics_directory: str | None = None) -> 
         organizations, members, tags, document_changes, document_lookups, document_uploads, documents, document_blocks,
         locating, metadata_fields, knowledge_bases, chunk_preview, forecast, jobs, search, llm_providers, models,
         prompts, prompt_runs, chat, usage, erasure, reconcile, events, organization_settings, workers, backups,
-        sources, source_addresses,
+        sources, source_addresses, tables,
     )  # fmt: skip
     for module in modules:
         check_routes(module.router)

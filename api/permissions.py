@@ -37,13 +37,13 @@ _READS = (
     "list_reconcile_runs", "get_reconcile_run", "list_chat_threads", "get_chat_thread", "list_chat_messages",
     "get_chat_message", "follow_chat_message", "watch_organization", "get_organization_settings", "get_storage",
     "get_source_kinds", "list_sources", "get_source", "list_source_items", "list_source_runs", "get_source_run",
-    "list_source_run_items",
+    "list_source_run_items", "list_tables", "get_table",
 )  # fmt: skip
 _QUESTIONS = (
     "search_knowledge_base", "search_knowledge_bases", "explain_search", "forecast_knowledge_base",
     "preview_chunks",
     "create_chat_thread", "ask_chat_thread", "stop_chat_message", "search_documents_by_path", "get_document_progress",
-    "continue_chat_message",
+    "continue_chat_message", "query_table",
 )  # fmt: skip
 """Permission to read includes asking: questions change nothing but conversations."""
 _WRITES = (

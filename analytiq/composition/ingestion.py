@@ -15,6 +15,7 @@ from analytiq.ingestion.documents.passwords import DocumentPasswords
 from analytiq.ingestion.documents.retrying import DocumentRetrying
 from analytiq.ingestion.documents.service import Documents
 from analytiq.ingestion.documents.storage import Storage
+from analytiq.ingestion.documents.tables import Tables
 from analytiq.ingestion.extraction.extract import Extraction, Readers
 from analytiq.ingestion.extraction.picture_reader import PictureReader
 from analytiq.ingestion.indexing.batch_commit import BatchCommit
@@ -161,6 +162,13 @@ class Ingestion:
         """Parsers in child processes, within the process's budget of memory."""
         extraction = self._settings.extraction
         return DocumentReader(extraction, MemoryBudget(extraction.total_memory_bytes), self._services.inference.vault)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """Tables of documents, and queries about them."""
+        tables = Tables(self._rows, self.reader, self._settings.extraction)
+        self._services.closing.callback(tables.close)
+        return tables
 
     @cached_property
     def extraction(self) -> Extraction:

@@ -17,6 +17,7 @@ METHODS = {"get", "put", "post", "delete"}
 VERBS = {
     "accept", "ask", "begin", "cancel", "change", "continue", "create", "declare", "delete", "download", "end",
     "explain", "extract", "finish", "follow", "forecast", "get", "list", "locate", "move", "preview", "push", "put",
+    "query",
     "replay", "request", "reset", "retry", "revoke", "run", "search", "sign", "stop", "take", "test", "update",
     "upload", "watch",
 }  # fmt: skip

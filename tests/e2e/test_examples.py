@@ -63,6 +63,12 @@ def make_source(client: httpx.Client) -> str:
     return source_id
 
 
+def make_table(client: httpx.Client) -> str:
+    document = upload(client, unique("prices.csv"), b"item,price\ntea,1.50\nink,2.25\n")["document_id"]
+    wait_until_read(client, document)
+    return f"{document}-1"
+
+
 def is_of_people(path: str) -> bool:
     """Whether a token is not enough to call it: see tests/integration/accounts/test_http.py."""
     return not path.startswith(PREFIX) or "{user_id}" in path
@@ -84,6 +90,7 @@ def test_every_example_is_accepted(running: Running, schema: Body) -> None:
         made = accepted(client.post("/prompts", json=wanted), 201)
         ids["prompt_id"] = made["prompt_id"]
         ids["source_id"] = make_source(client)
+        ids["table_id"] = make_table(client)
         for path, operations in schema["paths"].items():
             if is_of_people(path):
                 continue
@@ -132,6 +139,7 @@ def test_every_answer_has_the_fields_of_its_schema(running: Running, schema: Bod
         ids |= make_answer(client, database, kb)
     ids["prompt_id"] = accepted(client.post("/prompts", json={"name": unique("prompt"), "text": "?"}), 201)["prompt_id"]
     ids["source_id"] = make_source(client)
+    ids["table_id"] = make_table(client)
     run = accepted(client.post(f"/sources/{ids['source_id']}/runs", json={}), 202)
     ids["source_run_id"] = run["source_run_id"]
     walked = 0

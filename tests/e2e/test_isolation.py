@@ -32,6 +32,7 @@ from tests.e2e.driving import (
     upload,
     wait_until_active,
     wait_until_indexed,
+    wait_until_read,
 )
 from tests.e2e.people import sign_in_somebody
 from tests.e2e.running_platform import Running, client_of, make_organization
@@ -44,7 +45,7 @@ SIGNED = {"/v0/inbound/{address}"}
 OF_PEOPLE = "/v0/auth/"
 """Routes that show nobody's data but those of whoever is signed in: `tests/e2e/test_http_people.py`."""
 ASKING = {
-    "search_knowledge_base", "search_knowledge_bases", "explain_search", "forecast_knowledge_base",
+    "query_table", "search_knowledge_base", "search_knowledge_bases", "explain_search", "forecast_knowledge_base",
     "create_chat_thread", "ask_chat_thread", "stop_chat_message", "continue_chat_message",
     "search_documents_by_path", "get_document_progress",
     "preview_chunks",
@@ -123,7 +124,9 @@ def victim(running: Running) -> Iterator[Victim]:
         tag = make_tag(client)
         kb = make_knowledge_base(client, [tag])
         document = upload(client, unique("vault.txt"), SECRET.encode(), tag_ids=[tag])["document_id"]
+        table = upload(client, unique("prices.csv"), b"item,price\ntea,1.50\n")["document_id"]
         wait_until_indexed(client, document)
+        wait_until_read(client, table)
         wait_until_active(client, kb)
         run = accepted(client.post("/reconcile", json={"dry_run": True}), 202)["run_id"]
         eventually(lambda: accepted(client.get(f"/reconcile/runs/{run}"))["state"] == "done")
@@ -133,14 +136,21 @@ def victim(running: Running) -> Iterator[Victim]:
             eventually(lambda: database["jobs"].count_documents({"organization_id": organization_id}) == 0)
             eventually(lambda: database["knowledge_bases"].count_documents({"_id": ObjectId(kb), "document_count": 1}))
             assert database[f"kb_vectors_{kb}"].count_documents({"organization_id": organization_id}) == 1
-            # Written behind: of both memberships, the extraction, the sync and the run.
+            # Written behind: of three memberships, both extractions, the sync and the run.
             attempts = database["job_history"]
-            eventually(lambda: len(attempts.distinct("job_id", {"organization_id": organization_id})) == 5)
+            eventually(lambda: len(attempts.distinct("job_id", {"organization_id": organization_id})) == 7)
             chat = make_answer(client, database, kb)
             job = dead_job(organization_id, kb, document)
             database["jobs"].insert_one(job)
-        # The job first: its id holds others.
-        ids = {"job_id": job["_id"], "tag_id": tag, "kb_id": kb, "document_id": document, "token_id": second_token}
+        # The job and the table first: their ids hold others.
+        ids = {
+            "table_id": f"{table}-1",
+            "job_id": job["_id"],
+            "tag_id": tag,
+            "kb_id": kb,
+            "document_id": document,
+            "token_id": second_token,
+        }
         accepted(client.put(f"/llm-providers/{PROVIDER}", json={"api_key": "sk-the-key-of-the-vault-itself"}))
         ids["litellm_provider"] = PROVIDER
         ids["erasure_id"] = erasure

@@ -2135,6 +2135,72 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/tables": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Tables
+         * @description List the tables of spreadsheets and CSV files, with columns and sample rows; the newest documents first.
+         *
+         *     The files are read for the call, about a second for each million cells; a process keeps what it has read for some
+         *     minutes. Documents that are not read within 20 seconds have a `problem`: ask for each by `document_id`.
+         */
+        get: operations["list_tables"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/tables/{table_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Table
+         * @description Return a table with its columns and first rows.
+         */
+        get: operations["get_table"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/tables/{table_id}/query": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Query Table
+         * @description Answer a query about the rows of a table by SQL: sums, counts, groups, filters, sorting.
+         *
+         *     The table is named `rows`. Functions that compute are allowed; files, settings, other tables and changes are not. A
+         *     query has 10 seconds of processor time and 768 MiB of memory.
+         */
+        post: operations["query_table"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/auth/ways": {
         parameters: {
             query?: never;
@@ -3481,6 +3547,12 @@ export interface components {
             page_name: string;
         };
         /**
+         * ColumnType
+         * @description The type of a column's values.
+         * @enum {string}
+         */
+        ColumnType: "integer" | "decimal" | "date" | "timestamp" | "boolean" | "text";
+        /**
          * DailyUsageAnswer
          * @description SPUs by day and group. Days without a charge are omitted.
          */
@@ -3981,6 +4053,28 @@ export interface components {
             /** Document Id */
             document_id: string;
             status: components["schemas"]["TaskState"];
+        };
+        /**
+         * DocumentTablesResponse
+         * @description The tables of a document.
+         */
+        DocumentTablesResponse: {
+            /** Document Id */
+            document_id: string;
+            /** Document Name */
+            document_name: string;
+            /** Tables */
+            tables: components["schemas"]["TableResponse"][];
+            /**
+             * Warnings
+             * @description Tables that were left out
+             */
+            warnings: string[];
+            /**
+             * Problem
+             * @description Why the document's tables cannot be read
+             */
+            problem: string | null;
         };
         /**
          * DocumentTextResponse
@@ -7520,6 +7614,19 @@ export interface components {
             replayed: number;
         };
         /**
+         * ResultColumn
+         * @description A column of a result.
+         */
+        ResultColumn: {
+            /** Name */
+            name: string;
+            /**
+             * Type
+             * @description DuckDB's name of the type, in lower case
+             */
+            type: string;
+        };
+        /**
          * RetentionAnswer
          * @description The retention period of documents.
          */
@@ -8496,6 +8603,32 @@ export interface components {
             skip: number;
         };
         /**
+         * SourceRowResponse
+         * @description A row of the table that the result rests on.
+         */
+        SourceRowResponse: {
+            /**
+             * Number
+             * @description Of the row in the table, from 1
+             */
+            number: number;
+            /**
+             * Values
+             * @description In the order of the table's columns
+             */
+            values: components["schemas"]["JsonValue"][];
+            /**
+             * Start
+             * @description Offset of the row in the document's text; null if unknown
+             */
+            start: number | null;
+            /**
+             * End
+             * @description Offset after the row
+             */
+            end: number | null;
+        };
+        /**
          * SourceRunCreate
          * @description The options of a run.
          * @example {
@@ -8747,6 +8880,159 @@ export interface components {
             max_documents: number | null;
             /** Used Documents */
             used_documents: number;
+        };
+        /**
+         * TableColumnResponse
+         * @description A column: its name for queries, and the type of its values.
+         */
+        TableColumnResponse: {
+            /**
+             * Name
+             * @description Unique in the table, ignoring case; quote it in SQL if it has blanks
+             */
+            name: string;
+            type: components["schemas"]["ColumnType"];
+            /**
+             * Unit
+             * @description Currency or % of all values, which are numbers without it
+             */
+            unit: string;
+            /** Value Count */
+            value_count: number;
+            /**
+             * Unfit Count
+             * @description Cells without a value such as n/a; of a text column, values that keep it a text
+             */
+            unfit_count: number;
+            /**
+             * Note
+             * @description Reason of the type, if it may surprise
+             */
+            note: string;
+        };
+        /**
+         * TableList
+         * @description Tables by document; `total_count` counts the documents.
+         */
+        TableList: {
+            /** Documents */
+            documents: components["schemas"]["DocumentTablesResponse"][];
+            /** Total Count */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * TableQueryBody
+         * @description A query about the rows of one table.
+         * @example {
+         *       "sql": "SELECT count(*) AS number FROM rows"
+         *     }
+         * @example {
+         *       "max_rows": 10,
+         *       "sql": "SELECT * FROM rows"
+         *     }
+         */
+        TableQueryBody: {
+            /**
+             * Sql
+             * @description One SELECT of DuckDB's SQL about the table `rows`
+             */
+            sql: string;
+            /**
+             * Max Rows
+             * @description Most rows of the result
+             * @default 100
+             */
+            max_rows: number;
+            /**
+             * Max Source Rows
+             * @description Most rows named as citation
+             * @default 20
+             */
+            max_source_rows: number;
+        };
+        /**
+         * TableQueryResponse
+         * @description The answer to a query, and the rows that it rests on.
+         */
+        TableQueryResponse: {
+            /** Table Id */
+            table_id: string;
+            /** Document Id */
+            document_id: string;
+            /** Document Name */
+            document_name: string;
+            /**
+             * Text Hash
+             * @description Hash of the text that `start` and `end` refer to
+             */
+            text_hash: string | null;
+            /** Page Number */
+            page_number: number;
+            /** Page Name */
+            page_name: string;
+            /** Columns */
+            columns: components["schemas"]["ResultColumn"][];
+            /**
+             * Rows
+             * @description Numbers that JSON readers would round are texts; dates are ISO texts
+             */
+            rows: components["schemas"]["JsonValue"][][];
+            /**
+             * Is Truncated
+             * @description True if the result has further rows, or a value was cut
+             */
+            is_truncated: boolean;
+            /**
+             * Source Rows
+             * @description The first rows that the result rests on
+             */
+            source_rows: components["schemas"]["SourceRowResponse"][];
+            /**
+             * Source Row Count
+             * @description Number of all of these rows
+             */
+            source_row_count: number;
+            /**
+             * Rests On
+             * @description `exact`: the rows shown, or those that pass WHERE. `all`: every row, as the query has joins
+             * @enum {string}
+             */
+            rests_on: "exact" | "all";
+        };
+        /**
+         * TableResponse
+         * @description A table of a document's present version.
+         */
+        TableResponse: {
+            /** Table Id */
+            table_id: string;
+            /** Document Id */
+            document_id: string;
+            /** Document Name */
+            document_name: string;
+            /**
+             * Title
+             * @description Caption, or name of the sheet; empty without one
+             */
+            title: string;
+            /**
+             * Page Number
+             * @description Page or sheet on which the table begins
+             */
+            page_number: number;
+            /** Page Name */
+            page_name: string;
+            /** Columns */
+            columns: components["schemas"]["TableColumnResponse"][];
+            /** Row Count */
+            row_count: number;
+            /**
+             * Sample
+             * @description The first rows, in the order of the columns
+             */
+            sample: components["schemas"]["JsonValue"][][];
         };
         /**
          * TableShapeResponse
@@ -18646,6 +18932,229 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_tables: {
+        parameters: {
+            query?: {
+                /** @description Number of items to skip */
+                skip?: number;
+                /** @description Maximum number of items */
+                limit?: number;
+                /** @description A literal part of the name, ignoring case */
+                name_search?: string | null;
+                /** @description This document's tables; also of HTML, Markdown and Word files */
+                document_id?: string | null;
+                /** @description Documents with a tag of this knowledge base */
+                kb_id?: string | null;
+                /** @description Comma-separated ids. Documents must have all of these tags */
+                tag_ids?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TableList"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_table: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                table_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TableResponse"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    query_table: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                table_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TableQueryBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TableQueryResponse"];
+                };
             };
             /** @description Invalid request */
             400: {

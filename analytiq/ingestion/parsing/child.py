@@ -22,6 +22,7 @@ from analytiq.ingestion.parsing.figures import collecting
 from analytiq.ingestion.parsing.isolation import Examination, Isolation, readable_paths
 from analytiq.ingestion.parsing.limits import apply_limits
 from analytiq.ingestion.parsing.messages import (
+    QUERY_REQUEST,
     DetectTask,
     ExamineTask,
     Failure,
@@ -29,6 +30,8 @@ from analytiq.ingestion.parsing.messages import (
     Outcome,
     ParseTask,
     PlaceTask,
+    QueryTask,
+    TablesTask,
     Task,
     failure_of,
 )
@@ -38,7 +41,8 @@ from analytiq.ingestion.parsing.rights import attempts, giving_up, kernel
 from analytiq.ingestion.parsing.sanitize import sanitize_document, sanitize_text
 from analytiq.ingestion.quality.judging import judged
 from analytiq.models.boxes import PageWords
-from analytiq.models.text import ParsedDocument
+from analytiq.models.tables import QueryAnswer, TablesRead
+from analytiq.models.text import ParsedDocument, join_pages
 
 PROGRESS_INTERVAL_SECONDS = 0.1
 MAX_DETAIL_CHARACTERS = 2000
@@ -139,6 +143,10 @@ def _do(task: Task, bound: _Bound) -> Outcome:
                 return Outcome(content_type=_detect(task, bound))
             case ExamineTask():
                 return Outcome(examination=_examine(task, bound))
+            case TablesTask():
+                return Outcome(tables=_read_tables(task, bound))
+            case QueryTask():
+                return Outcome(answer=_answer(task, bound))
     except BaseException as error:  # noqa: BLE001 -- a panic of a Rust extension is no Exception, and this is the last stop
         return Outcome(failure=failure_of(error, parser="" if isinstance(task, ExamineTask) else task.parser))
 
@@ -177,7 +185,7 @@ def _parsed(parser: Parser, path: Path, task: ParseTask, bound: _Bound) -> Parse
     return replace(document, warnings=warnings, parts=parts.found)
 
 
-def _opened(task: ParseTask | PlaceTask, bound: _Bound) -> Path:
+def _opened(task: ParseTask | PlaceTask | TablesTask, bound: _Bound) -> Path:
     """Give up rights, then return the path of the file, or of its decrypted copy."""
     bound.room_for_copy = decryption.room_for_copy(task.path, task.options.password)
     bound.opens_package = bound.room_for_copy is not None and decryption.is_package(task.path)
@@ -190,7 +198,7 @@ def _parser_of_copy(path: Path) -> Parser | None:
     return None if content_type is None else load_parser(BUILT_IN.entry_for(content_type).reference)
 
 
-def _files_of(task: ParseTask | PlaceTask) -> list[Path]:
+def _files_of(task: ParseTask | PlaceTask | TablesTask) -> list[Path]:
     return [task.path] if task.options.ocr_data_dir is None else [task.path, task.options.ocr_data_dir]
 
 
@@ -201,6 +209,37 @@ def _place_words(task: PlaceTask, bound: _Bound) -> PageWords:
     path = _opened(task, bound)
     page = task.page
     return place_words(path, page.content_type, page.page_number, task.options, is_image=page.is_image)
+
+
+def _read_tables(task: TablesTask, bound: _Bound) -> TablesRead:
+    """Parse the document as ever, and keep the rows of its tables."""
+    # Not imported with this module, which the server imports before the parsers.
+    from analytiq.ingestion.tables.collecting import RowCollector, collecting_rows
+    from analytiq.ingestion.tables.deriving import write_tables
+
+    parser: Parser = load_parser(task.parser)
+    path = _opened(task, bound)
+    if path != task.path and task.parser.startswith(OWN_CODE):
+        parser = _parser_of_copy(path) or parser
+    collector = RowCollector()
+    with collecting_rows(collector):
+        document = sanitize_document(parser.parse(path, task.options, ProgressReporter(bound.channel)))
+    text = join_pages(document.pages, title=document.title)
+    with open(bound.outcome_descriptor, "r+b", closefd=False) as file:
+        return write_tables(collector.tables(), text, file, needs_header=task.needs_header)
+
+
+def _answer(task: QueryTask, bound: _Bound) -> QueryAnswer:
+    """Answer a query. DuckDB connects before the process gives up its rights, and sees the rows after it."""
+    from analytiq.ingestion.tables import engine
+
+    connection = engine.connected(task.memory_bytes)
+    bound.room_for_copy = engine.room_for_rows()
+    bound.give_up_for(task.parser, task.path, task.request)
+    request = QUERY_REQUEST.validate_json(task.request.read_bytes())
+    engine.copied_rows(task.path, request.table, bound.room_for_copy)
+    rows = Path(f"/proc/self/fd/{bound.room_for_copy}")
+    return engine.answer(connection, rows, request.table, request.query)
 
 
 def _detect(task: DetectTask, bound: _Bound) -> str:

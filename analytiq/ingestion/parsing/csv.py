@@ -11,8 +11,8 @@ from pathlib import Path
 from analytiq.errors import CorruptFileError
 from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
 from analytiq.ingestion.parsing.charset import decode_text
-from analytiq.ingestion.parsing.rows import SAMPLE_ROWS, has_header, render_row
-from analytiq.ingestion.parsing.table_lines import RowLine, TableLine, TitleLine, header_line
+from analytiq.ingestion.parsing.rows import SAMPLE_ROWS, has_header
+from analytiq.ingestion.parsing.table_lines import TableLine, TitleLine, header_line, row_line
 from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.models.text import ParsedDocument
 
@@ -99,7 +99,7 @@ def csv_lines(rows: Iterator[list[str]]) -> Iterator[TableLine]:
     if names:
         yield header_line(names)
     below: Iterable[list[str]] = chain(sample, rows)
-    yield from (RowLine(render_row(row, names)) for row in below)
+    yield from (row_line(row, names) for row in below)
 
 
 def _is_title(row: list[str], below: list[str]) -> bool:

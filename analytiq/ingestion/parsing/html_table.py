@@ -6,7 +6,15 @@ from dataclasses import dataclass, field
 
 from analytiq.ingestion.parsing.html_tree import CELLS, HEADINGS, Element
 from analytiq.ingestion.parsing.rows import looks_like_number, render_row, without_years
-from analytiq.ingestion.parsing.table_lines import HeaderLine, RowLine, TableLine, TitleLine, header_line, joined_header
+from analytiq.ingestion.parsing.table_lines import (
+    HeaderLine,
+    RowLine,
+    TableLine,
+    TitleLine,
+    header_line,
+    joined_header,
+    row_line,
+)
 
 MAX_SPAN = 1000
 MAX_FILLED = 200_000
@@ -107,7 +115,7 @@ def _body_lines(rows: Sequence[_Row], names: tuple[str, ...]) -> Iterator[TableL
             label = row.texts[0].rstrip(" :")
             yield RowLine(f"{label}: {render_row(row.texts[1:], ())}" if any(row.texts[1:]) else label)
         else:
-            yield RowLine(render_row(row.texts, names))
+            yield row_line(row.texts, names)
 
 
 def _rows(table: Element) -> list[_Row]:

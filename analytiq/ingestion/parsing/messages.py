@@ -30,6 +30,7 @@ from analytiq.ingestion.parsing.isolation import Examination, Isolation
 from analytiq.ingestion.parsing.limits import ParseLimits
 from analytiq.ingestion.parsing.registry import cannot_import
 from analytiq.models.boxes import PageWords
+from analytiq.models.tables import DocumentTable, QueryAnswer, TableQuery, TablesRead
 from analytiq.models.text import ParsedDocument
 
 MAX_MESSAGE_BYTES = 64 * 1024
@@ -88,7 +89,44 @@ class ExamineTask:
     kind: Literal["examine"] = "examine"
 
 
-Task = ParseTask | PlaceTask | DetectTask | ExamineTask
+@dataclass(frozen=True, slots=True)
+class TablesTask:
+    """Read the tables of a document; their rows are written in front of the outcome."""
+
+    path: Path
+    parser: str
+    """`module:Class`."""
+    options: ParseOptions
+    needs_header: bool
+    kind: Literal["tables"] = "tables"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTask:
+    """Answer a query about the rows of one table."""
+
+    path: Path
+    """The rows of a document's tables, as a `TablesTask` has written them."""
+    request: Path
+    """A file with a `QueryRequest`: it may be longer than a message."""
+    memory_bytes: int
+    kind: Literal["query"] = "query"
+
+    @property
+    def parser(self) -> str:
+        """Return the code that reads the file."""
+        return "analytiq.ingestion.tables.engine:answer"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRequest:
+    """A table and the query about it."""
+
+    table: DocumentTable
+    query: TableQuery
+
+
+Task = ParseTask | PlaceTask | DetectTask | ExamineTask | TablesTask | QueryTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +180,15 @@ class Outcome:
     words: PageWords | None = None
     content_type: str | None = None
     examination: Examination | None = None
+    tables: TablesRead | None = None
+    answer: QueryAnswer | None = None
     failure: Failure | None = None
 
 
 FORK_REQUEST = TypeAdapter(ForkRequest)
 NEWS = TypeAdapter[Started | Progress | Ended](Started | Progress | Ended)
 OUTCOME = TypeAdapter(Outcome)
+QUERY_REQUEST = TypeAdapter(QueryRequest)
 
 _ERRORS: dict[str, type[PermanentError | InvalidInputError]] = {
     error.__name__: error

@@ -11,6 +11,7 @@ from analytiq.ingestion.parsing.odf_styles import attribute, local_name
 from analytiq.ingestion.parsing.sheet_text import CellBudget, one_line
 from analytiq.ingestion.parsing.spans import Span, SpannedRow
 from analytiq.ingestion.parsing.xml_part import Element
+from analytiq.ingestion.tables.collecting import valued
 
 _HIDDEN = frozenset({"collapse", "filter"})
 _MOST_COLUMNS = 16_384
@@ -150,7 +151,7 @@ class _Walk:
         if local_name(cell) == "covered-table-cell":
             return "", ""
         if len(cell) == 0:
-            return _stated_value(cell), ""
+            return valued(_stated_value(cell), _typed_value(cell)), ""
         words: list[str] = []
         notes: list[str] = []
         has_paragraph = False
@@ -165,7 +166,7 @@ class _Walk:
                 self._read.drawn += drawn
         self._read.drawn += cell.iterchildren("{*}frame", "{*}custom-shape", "{*}rect", "{*}g")
         text = one_line(" ".join(words)) if has_paragraph else _stated_value(cell)
-        return text, one_line(" ".join(notes))
+        return valued(text, _typed_value(cell)), one_line(" ".join(notes))
 
 
 def _holder(paragraph: Element, cell: Element) -> str:
@@ -193,6 +194,17 @@ def _stated_value(cell: Element) -> str:
         return value.upper()
     currency = attribute(cell, "currency") if kind == "currency" else ""
     return one_line(f"{value} {currency}")
+
+
+def _typed_value(cell: Element) -> object:
+    """Return the value that a cell states beside its shown text: a number, a boolean, or a moment as ISO text."""
+    kind = attribute(cell, "value-type")
+    value = attribute(cell, _VALUES[kind]) if kind in _VALUES else ""
+    if kind in {"float", "currency", "percentage"}:
+        return float(value) if _DECIMAL.fullmatch(value) else None
+    if kind == "boolean":
+        return value == "true"
+    return value if kind == "date" else None
 
 
 def _noted(number: int, column: int, note: str, cells: list[str]) -> str:

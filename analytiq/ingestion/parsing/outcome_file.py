@@ -2,11 +2,14 @@
 
 import os
 import struct
+from collections.abc import Sequence
 
 import orjson
 
 from analytiq.errors import CorruptFileError, LimitExceededError
 from analytiq.ingestion.parsing.messages import OUTCOME, Outcome
+from analytiq.models.parts import FoundPart
+from analytiq.models.tables import DocumentTable
 
 MAX_UNPACKED_BYTES = 512 * 1024 * 1024
 """Most bytes of all parts of a document."""
@@ -16,9 +19,8 @@ _LENGTH = struct.Struct(">Q")
 
 def write_outcome(outcome: Outcome, descriptor: int) -> None:
     """Write the outcome behind the parts; a failure has none."""
-    parts = () if outcome.document is None else outcome.document.parts
     content = orjson.dumps(outcome)
-    os.ftruncate(descriptor, parts[-1].end if parts else 0)
+    os.ftruncate(descriptor, max((part.end for part in _parts_of(outcome)), default=0))
     with open(descriptor, "r+b", closefd=False) as file:
         file.seek(0, os.SEEK_END)
         file.write(content)
@@ -44,7 +46,13 @@ def read_outcome(descriptor: int, *, most_bytes: int) -> Outcome:
         file.seek(max(start, 0))
         content = file.read(length) if start >= 0 else b""
     outcome = OUTCOME.validate_json(content)
-    parts = () if outcome.document is None else outcome.document.parts
-    if any(not 0 <= part.start <= part.end <= start for part in parts):
+    if any(not 0 <= part.start <= part.end <= start for part in _parts_of(outcome)):
         raise CorruptFileError("The document has taken over its parser and was stopped.")
     return outcome
+
+
+def _parts_of(outcome: Outcome) -> Sequence[FoundPart | DocumentTable]:
+    """Return the ranges of the file in front of the outcome."""
+    if outcome.document is not None:
+        return outcome.document.parts
+    return () if outcome.tables is None else outcome.tables.tables

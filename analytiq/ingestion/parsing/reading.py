@@ -1,8 +1,9 @@
 """Reads documents within this process's budgets: time by the size of a file, memory over all parsers together."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import structlog
 
@@ -16,14 +17,23 @@ from analytiq.ingestion.parsing.limits import ParseLimits
 from analytiq.ingestion.parsing.memory import MemoryBudget
 from analytiq.ingestion.parsing.messages import PageRequest
 from analytiq.ingestion.parsing.registry import default_registry
-from analytiq.ingestion.parsing.sandbox import DETECTION_LIMITS, detect_in_child, parse_in_child, place_words_in_child
+from analytiq.ingestion.parsing.sandbox import (
+    DETECTION_LIMITS,
+    detect_in_child,
+    parse_in_child,
+    place_words_in_child,
+    query_in_child,
+    read_tables_in_child,
+)
 from analytiq.models.boxes import PageWords
 from analytiq.models.document import Document
 from analytiq.models.page_reading import PageReading
+from analytiq.models.tables import QueryAnswer, TablesRead
 from analytiq.models.text import ParsedDocument
 from analytiq.settings import ExtractionSettings
 
 log = structlog.get_logger(__name__)
+_Read = TypeVar("_Read")
 
 
 REREAD_SHARE = 0.6
@@ -88,8 +98,6 @@ class DocumentReader:
         options = replace(options, reread_seconds=REREAD_SHARE * min(limits.cpu_seconds, limits.wall_seconds))
         if parts_file is not None:
             options = replace(options, installed_parsers=default_registry().installed)
-        most = min(self._settings.memory_bytes, self._memory.most)
-        first = first_grant(byte_size, most)
 
         async def parse_with(memory_bytes: int) -> ParsedDocument:
             async with self._memory.grant(memory_bytes, organization_id) as granted:
@@ -103,14 +111,59 @@ class DocumentReader:
                     parts_file=parts_file,
                 )
 
+        return await self._with_memory(byte_size, parse_with)
+
+    async def read_tables(
+        self,
+        path: Path,
+        *,
+        organization_id: str,
+        byte_size: int,
+        content_type: str,
+        options: ParseOptions,
+        needs_header: bool,
+        rows_file: BinaryIO,
+    ) -> TablesRead:
+        """Read the tables of a file, with the limits of `parse`; write their rows to `rows_file`."""
+        limits = ParseLimits(
+            cpu_seconds=self._cpu_seconds(byte_size, content_type, options),
+            wall_seconds=self._settings.wall_seconds,
+            output_bytes=self._settings.output_bytes,
+            file_bytes=byte_size,
+        )
+
+        async def read_with(memory_bytes: int) -> TablesRead:
+            async with self._memory.grant(memory_bytes, organization_id) as granted:
+                return await read_tables_in_child(
+                    path,
+                    content_type=content_type,
+                    options=options,
+                    needs_header=needs_header,
+                    limits=replace(limits, memory_bytes=granted),
+                    isolation=self._isolation,
+                    rows_file=rows_file,
+                )
+
+        return await self._with_memory(byte_size, read_with)
+
+    async def query_table(self, rows: Path, request: Path, *, organization_id: str, limits: ParseLimits) -> QueryAnswer:
+        """Answer a query about rows; raise the errors of `query_in_child`."""
+        async with self._memory.grant(limits.memory_bytes, organization_id) as granted:
+            limits = replace(limits, memory_bytes=granted)
+            return await query_in_child(rows, request, limits=limits, isolation=self._isolation)
+
+    async def _with_memory(self, byte_size: int, run: Callable[[int], Awaitable[_Read]]) -> _Read:
+        """Run with the usual memory of a file's size, and once more with the most allowed."""
+        most = min(self._settings.memory_bytes, self._memory.most)
+        first = first_grant(byte_size, most)
         try:
-            return await parse_with(first)
+            return await run(first)
         except (MemoryLimitError, CorruptFileError) as error:
             # Libraries that run out of memory may call a sound file damaged.
             if first >= most:
                 raise
             log.info("parsing.more_memory", bytes=byte_size, code=error.code, memory_bytes=most)
-        return await parse_with(most)
+        return await run(most)
 
     def _cpu_seconds(self, byte_size: int, content_type: str, options: ParseOptions) -> int:
         """Return the time for a file: by its size, but all of it where its owner has requested OCR."""

@@ -35,7 +35,9 @@ from analytiq.ingestion.parsing.messages import (
     ParseTask,
     PlaceTask,
     Progress,
+    QueryTask,
     Started,
+    TablesTask,
     Task,
     error_of,
 )
@@ -43,6 +45,7 @@ from analytiq.ingestion.parsing.outcome_file import MAX_UNPACKED_BYTES, read_out
 from analytiq.ingestion.parsing.registry import default_registry
 from analytiq.ingestion.parsing.servers import RETRY_SECONDS, Server, running_server
 from analytiq.models.boxes import PageWords
+from analytiq.models.tables import QueryAnswer, TablesRead
 from analytiq.models.text import ParsedDocument
 
 START_SECONDS = 60.0
@@ -118,6 +121,47 @@ async def detect_in_child(
     if outcome.content_type is None:
         raise CorruptFileError("The type of the file could not be told: upload an undamaged copy.")
     return outcome.content_type
+
+
+async def read_tables_in_child(
+    path: Path,
+    *,
+    content_type: str,
+    options: ParseOptions,
+    needs_header: bool,
+    limits: ParseLimits,
+    isolation: Isolation = BEST_EFFORT,
+    rows_file: BinaryIO,
+) -> TablesRead:
+    """Return the tables of a file; write their rows to `rows_file`; raise the errors of `parse_in_child`."""
+    task = TablesTask(path, default_registry().entry_for(content_type).reference, options, needs_header)
+    outcome = await _outcome_of(task, limits, isolation, parts_file=rows_file)
+    if outcome.tables is None:
+        raise CorruptFileError("The tables of the document cannot be read: upload an undamaged copy.")
+    return outcome.tables
+
+
+async def query_in_child(
+    rows: Path, request: Path, *, limits: ParseLimits, isolation: Isolation = BEST_EFFORT
+) -> QueryAnswer:
+    """Answer a query in a child process of its own.
+
+    Args:
+        rows: The file that `read_tables_in_child` has written.
+        request: A file with a `QueryRequest` as JSON.
+        limits: Of the query.
+        isolation: As of parsers.
+
+    Raises:
+        InvalidInputError: the query is wrong or refused.
+        LimitExceededError: time or memory beyond the limits.
+        PermanentError: the query crashed its process, or DuckDB is not installed.
+        TransientError: the sandbox itself failed.
+    """
+    outcome = await _outcome_of(QueryTask(rows, request, limits.memory_bytes), limits, isolation)
+    if outcome.answer is None:
+        raise CorruptFileError("The query has no answer: write it in another way.")
+    return outcome.answer
 
 
 async def examine(isolation: Isolation) -> Examination:

@@ -31,6 +31,7 @@ from analytiq.ingestion.parsing.spans import SpannedRow, filled_rows
 from analytiq.ingestion.parsing.table_lines import TableLine, TitleLine, lines_below_header
 from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.ingestion.parsing.xml_part import parsed_xml
+from analytiq.ingestion.tables.collecting import valued
 from analytiq.models.blocks import BlockKind
 from analytiq.models.text import ParsedPage
 
@@ -146,7 +147,7 @@ class SheetPages:
         if is_hidden or self._sight.is_unseen(cell, has_looks=has_looks):
             self._hidden.cells += 1
             return ""
-        return shown_value(without_escapes(value) if isinstance(value, str) else value, number_format)
+        return valued(shown_value(without_escapes(value) if isinstance(value, str) else value, number_format), value)
 
     def _write_drawings(self, builder: TextBuilder, part: str) -> None:
         for drawing in relations(self._archive, part):

@@ -16,7 +16,7 @@ from analytiq.ingestion.parsing.rows import (
     looks_like_number,
     render_row,
 )
-from analytiq.ingestion.parsing.table_lines import RowLine, TableLine, TitleLine, header_line, joined_header
+from analytiq.ingestion.parsing.table_lines import TableLine, TitleLine, header_line, joined_header, row_line
 
 MAX_CELLS = 20_000_000
 """Most cells read in one file, including empty ones in the width of their row: one cell at the end of each of a million
@@ -88,7 +88,7 @@ def sheet_lines(rows: Iterable[Sequence[str]]) -> Iterator[TableLine]:
         singles = _leading_singles(sample)
         if singles == len(sample) and singles > _MOST_TITLES:
             # A long column: the rest of the block has no names above it either.
-            yield from (RowLine(render_row(row, names)) for row in chain(sample, block))
+            yield from (row_line(row, names) for row in chain(sample, block))
             continue
         for row in sample[:singles]:
             yield TitleLine(next(cell for cell in row if cell))
@@ -107,7 +107,7 @@ def sheet_lines(rows: Iterable[Sequence[str]]) -> Iterator[TableLine]:
             yield header_line(names)
         elif not _fits(sample[0], names):
             names = ()
-        yield from (RowLine(render_row(row, names)) for row in chain(sample, block))
+        yield from (row_line(row, names) for row in chain(sample, block))
 
 
 def _leading_singles(sample: Sequence[Sequence[str]]) -> int:

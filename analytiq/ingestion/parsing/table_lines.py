@@ -6,7 +6,7 @@ understandable and searchable alone; `rows` tells what that gains.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from analytiq.ingestion.parsing.rows import render_row
 
@@ -31,9 +31,14 @@ class HeaderLine:
 
 @dataclass(frozen=True, slots=True)
 class RowLine:
-    """A row, each value after the name of its column."""
+    """A row, each value after the name of its column.
+
+    A row of a table of data also has its cells and the names of its columns, for queries.
+    """
 
     text: str
+    cells: Sequence[str] = field(default=(), compare=False, repr=False)
+    names: Sequence[str] = field(default=(), compare=False, repr=False)
 
 
 TableLine = TitleLine | HeaderLine | RowLine
@@ -42,6 +47,11 @@ TableLine = TitleLine | HeaderLine | RowLine
 def header_line(names: Sequence[str]) -> HeaderLine:
     """Return the line of a header."""
     return HeaderLine(" | ".join(name for name in names if name), tuple(names))
+
+
+def row_line(cells: Sequence[str], names: Sequence[str]) -> RowLine:
+    """Return the line of a row of data."""
+    return RowLine(render_row(cells, names), cells, names)
 
 
 def lines_below_header(header_rows: Sequence[Sequence[str]], rows: Iterable[Sequence[str]]) -> Iterator[TableLine]:
@@ -61,9 +71,9 @@ def lines_below_header(header_rows: Sequence[Sequence[str]], rows: Iterable[Sequ
     if names:
         yield header_line(names)
     for row in rows:
-        text = render_row(row, names)
-        if text:
-            yield RowLine(text)
+        line = row_line(row, names)
+        if line.text:
+            yield line
 
 
 def joined_header(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:

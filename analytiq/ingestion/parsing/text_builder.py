@@ -10,6 +10,7 @@ from dataclasses import replace
 from analytiq.ingestion.parsing.figures import figures_wanted
 from analytiq.ingestion.parsing.sanitize import sanitize_text
 from analytiq.ingestion.parsing.table_lines import HeaderLine, RowLine, TableLine, TitleLine
+from analytiq.ingestion.tables.collecting import rows_wanted
 from analytiq.models.blocks import Block, BlockKind, TableShape
 from analytiq.models.boxes import Box
 from analytiq.models.pictures import Figure
@@ -78,6 +79,9 @@ class TextBuilder:
         rows: list[tuple[int, int]] = []
         start, header = self._length, ()
         is_open = False
+        collector = rows_wanted()
+        if collector is not None:
+            collector.begin()
 
         def close() -> None:
             nonlocal is_open
@@ -93,13 +97,17 @@ class TextBuilder:
                     close()
                     header = ()
                     self.paragraph(text, kind=BlockKind.CAPTION)
+                    if collector is not None:
+                        collector.begin(text)
                 case HeaderLine(text, names):
                     close()
                     header = names
+                    if collector is not None and not text:
+                        collector.resume(names)
                     if text:
                         is_open, start = True, self._open_table()
                         self._write(sanitize_text(text))
-                case RowLine(text):
+                case RowLine(text, cells, names):
                     if not is_open:
                         is_open, start = True, self._open_table()
                     elif self._length > start:
@@ -107,6 +115,8 @@ class TextBuilder:
                     begin = self._length
                     self._write(sanitize_text(text))
                     rows.append((begin, self._length))
+                    if collector is not None and cells:
+                        collector.add(id(self), names, cells, begin, self._length)
         close()
 
     def figure(self, source: str, read: Callable[[], bytes]) -> None:
@@ -138,6 +148,9 @@ class TextBuilder:
         page = ParsedPage(
             page_number, "".join(self._parts), source, name, tuple(self._blocks), figures=tuple(self._figures)
         )
+        collector = rows_wanted()
+        if collector is not None:
+            collector.end_page(id(self), page_number, name)
         self.__init__()
         return page
 

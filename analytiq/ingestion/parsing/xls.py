@@ -22,6 +22,7 @@ from analytiq.ingestion.parsing.spans import Span, SpannedRow, filled_rows
 from analytiq.ingestion.parsing.summary_information import stated_title
 from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.ingestion.parsing.titles import telling_title
+from analytiq.ingestion.tables.collecting import valued
 from analytiq.models.text import ParsedDocument, ParsedPage
 
 _NOUN = "workbook"
@@ -176,12 +177,13 @@ class _Sheet:
             self._hidden.cells += 1
             return ""
         if kind == xlrd.XL_CELL_BOOLEAN:
-            return shown_value(bool(value))
+            return valued(shown_value(bool(value)), bool(value))
         if kind == xlrd.XL_CELL_ERROR:
             return str(xlrd.error_text_from_code.get(value, ""))
         if kind == xlrd.XL_CELL_DATE:
-            return shown_value(self._moment(value, number_format), number_format)
-        return shown_value(value, number_format)
+            moment = self._moment(value, number_format)
+            return valued(shown_value(moment, number_format), moment)
+        return valued(shown_value(value, number_format), value)
 
     def _number_format(self, cell: Any) -> str:
         formats = self._book.xf_list

@@ -9,9 +9,8 @@ from analytiq.ingestion.parsing.rows import (
     SAMPLE_ROWS,
     has_header,
     looks_like_number,
-    render_row,
 )
-from analytiq.ingestion.parsing.table_lines import HeaderLine, RowLine, joined_header, lines_below_header
+from analytiq.ingestion.parsing.table_lines import HeaderLine, RowLine, joined_header, lines_below_header, row_line
 from analytiq.ingestion.parsing.word.inline import HIDDEN_BY_CHANGES, Changes
 from analytiq.ingestion.parsing.word.names import attribute, child_of, is_on, local_name, number_of, value_of
 from analytiq.ingestion.parsing.word.styles import Styles, is_shaded
@@ -123,9 +122,9 @@ class TableReader:
         for row, values in zip(self._rows[height:], grid[height:], strict=True):
             if row.starts_page:
                 yield PAGE_START
-            text = row.cells[0].text if row.is_spanned else render_row(values, names)
-            if text:
-                yield RowLine(text)
+            line = RowLine(row.cells[0].text) if row.is_spanned else row_line(values, names)
+            if line.text:
+                yield line
             if row.breaks:
                 yield PAGE_START
 

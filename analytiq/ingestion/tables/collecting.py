@@ -1,0 +1,118 @@
+"""The collection of table rows while a document's parser runs, as `parsing.figures` collects pictures.
+
+The collector is set in the child process that reads a document for its tables; elsewhere, rows go nowhere.
+"""
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from analytiq.errors import LimitExceededError
+
+MAX_CELLS = 5_000_000
+"""Most cells of all tables of a document; a cell takes about 100 bytes until it is typed."""
+
+
+class ValuedText(str):
+    """The shown text of a cell, with the value that the file states for it.
+
+    A spreadsheet shows 12% where it has 0.1234, and sums are of what it has.
+    """
+
+    __slots__ = ("value",)
+
+    value: object
+
+
+@dataclass(slots=True)
+class CollectedTable:
+    """Rows under the same names; `spans` are the rows' ranges in the text of their pages, as (page, start, end)."""
+
+    title: str
+    names: tuple[str, ...]
+    rows: list[Sequence[str]] = field(default_factory=list[Sequence[str]])
+    spans: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
+    page_number: int = 0
+    page_name: str = ""
+
+
+class RowCollector:
+    """Collects the rows of tables that builders write, in the order of the document."""
+
+    def __init__(self) -> None:
+        self._tables: list[CollectedTable] = []
+        self._unplaced: dict[int, list[tuple[CollectedTable, int]]] = {}
+        """Builder → its tables, and their first row, on the page that it writes."""
+        self._current: CollectedTable | None = None
+        self._cells = 0
+
+    def begin(self, title: str = "") -> None:
+        """Begin another table."""
+        self._current = CollectedTable(title, ())
+
+    def resume(self, names: Sequence[str]) -> None:
+        """Continue the table before, if it has these names: it goes on from another page."""
+        before = self._tables[-1] if self._tables else None
+        self._current = before if before is not None and before.names == tuple(names) else CollectedTable("", ())
+
+    def add(self, builder: int, names: Sequence[str], cells: Sequence[str], start: int, end: int) -> None:
+        """Add a row that a builder wrote at `start` to `end` of its page.
+
+        Raises:
+            LimitExceededError: the document has more than `MAX_CELLS` cells.
+        """
+        self._cells += len(cells)
+        if self._cells > MAX_CELLS:
+            raise LimitExceededError(
+                f"The tables of the document have more than {MAX_CELLS:,} cells: split it to query them."
+            )
+        table = self._current
+        if table is None or (table.rows and table.names != tuple(names)):
+            table = self._current = CollectedTable("" if table is None else table.title, tuple(names))
+        if not table.rows:
+            table.names = tuple(names)
+            self._tables.append(table)
+        placed = self._unplaced.setdefault(builder, [])
+        if not placed or placed[-1][0] is not table:
+            placed.append((table, len(table.rows)))
+        table.rows.append(cells)
+        table.spans.append((0, start, end))
+
+    def end_page(self, builder: int, page_number: int, page_name: str) -> None:
+        """Note the page of the rows that a builder has written since its last one."""
+        for table, first in self._unplaced.pop(builder, ()):
+            if not table.page_number:
+                table.page_number, table.page_name = page_number, page_name
+            table.spans[first:] = [(page_number, start, end) for _, start, end in table.spans[first:]]
+
+    def tables(self) -> list[CollectedTable]:
+        """Return the tables on pages; rows of a reading that was given up are on none."""
+        return [table for table in self._tables if table.page_number]
+
+
+_collecting: ContextVar[RowCollector | None] = ContextVar("rows_collected", default=None)
+
+
+@contextmanager
+def collecting_rows(collector: RowCollector) -> Generator[None]:
+    """Offer the table rows of documents read within the block to `collector`."""
+    token = _collecting.set(collector)
+    try:
+        yield
+    finally:
+        _collecting.reset(token)
+
+
+def rows_wanted() -> RowCollector | None:
+    """Return the collector, if rows are collected."""
+    return _collecting.get()
+
+
+def valued(text: str, value: object) -> str:
+    """Return a cell's shown text with its value, if rows are collected."""
+    if not text or _collecting.get() is None:
+        return text
+    cell = ValuedText(text)
+    cell.value = value
+    return cell
