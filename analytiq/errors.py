@@ -8,6 +8,7 @@
     ├── QuotaExceededError       raise the quota, then the same call works
     ├── TransientError           call again later
     │   ├── RateLimitedError         not before `retry_after` seconds
+    │   │   └── PostponedError           the job itself asks to go on after just as long
     │   ├── ProviderUnavailableError  the provider fails; costs no attempt, however long it lasts
     │   └── StoreLoadingError        the knowledge base is still being loaded into memory
     ├── PermanentError           calling again gives the same answer: dead-letter
@@ -111,6 +112,12 @@ class RateLimitedError(TransientError):
     """A provider or our own limit asks to slow down."""
 
     code = "rate_limited"
+
+
+class PostponedError(RateLimitedError):
+    """The job goes on after `retry_after` seconds, however many; it bounds its waits itself."""
+
+    code = "postponed"
 
 
 class ProviderUnavailableError(TransientError):

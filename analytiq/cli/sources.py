@@ -101,7 +101,7 @@ def source_list(data_dir: DataDir = None) -> None:
     """List sources with their last runs."""
     with api_client(data_dir) as client:
         print_rows(
-            ("ID", "NAME", "KIND", "EVERY", "LAST RUN", "ITEMS"),
+            ("ID", "NAME", "KIND", "EVERY", "LAST RUN", "ITEMS", "PROBLEM"),
             [
                 (
                     source.source_id,
@@ -110,6 +110,7 @@ def source_list(data_dir: DataDir = None) -> None:
                     f"{source.interval_seconds} s" if source.interval_seconds else "-",
                     source.last_run.state if source.last_run else "-",
                     summary(source.last_run) if source.last_run else "-",
+                    source.problem.detail if source.problem else "-",
                 )
                 for source in client.sources()
             ],

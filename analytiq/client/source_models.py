@@ -73,6 +73,7 @@ class Source(Answer):
     tag_ids: list[str]
     interval_seconds: int | None
     next_run_at: datetime | None
+    problem: Failure | None
     external_source: str
     last_run: SourceRun | None
 

@@ -58,6 +58,14 @@ class Priority:
 HEAVY = ":heavy"
 """Suffix of the partition of heavy jobs."""
 
+SLOW = ":slow"
+"""Before that suffix: jobs that wait for somebody who did not answer before."""
+
+
+def is_slow(lane: str) -> bool:
+    """Return True if a partition's jobs may wait long for an answer; a worker runs one of them at a time."""
+    return lane.endswith(f"{SLOW}{HEAVY}")
+
 
 def extracts(lane: str) -> bool:
     """Return True if a partition's jobs extract documents, each in a parser's process."""
@@ -116,6 +124,8 @@ class JobRequest(Stored):
     delay_seconds: float = 0.0
     is_heavy: bool = False
     """True for a job many times as long as others of its kind, so that those need not queue behind it."""
+    is_slow: bool = False
+    """True for a heavy job that waits for somebody who did not answer before."""
     request_id: str | None = None
     """The API request that caused it, where several are enqueued together."""
 
@@ -143,7 +153,9 @@ class JobRequest(Stored):
     def lane(self) -> str:
         """Return the partition, of an organization, a knowledge base or source, and a kind of job."""
         lane = f"{self.organization_id}:{self.subject.kb_id or self.subject.source_id or '-'}:{self.kind.value}"
-        return f"{lane}{HEAVY}" if self.is_heavy else lane
+        if self.is_heavy:
+            return f"{lane}{SLOW}{HEAVY}" if self.is_slow else f"{lane}{HEAVY}"
+        return lane
 
 
 class Job(Stored):

@@ -80,6 +80,8 @@ class Source(Stored):
     is_pending_whole: bool = False
     """The service named too many items, or the whole source."""
     is_pending: bool = False
+    problem: Failure | None = None
+    """Why the last run failed; None after a run that did not."""
     is_deleted: bool = False
     """True while a job removes its items."""
     deletes_documents: bool = False
@@ -227,6 +229,14 @@ class SourceRun(Stored):
     """The source did not know a position any more, and the listing began again."""
     settings_id: str | None = None
     """That of the source when the run began."""
+    waiting_since: datetime | None = None
+    """Since when the run waits because the source asks for it, without having taken in anything meanwhile."""
+    waits: int = 0
+    """Waits since then."""
+    is_slow: bool = False
+    """The source did not answer in time: the run goes on in the slot for slow sources."""
+    silent_attempts: int = 0
+    """Attempts without an answer, one after another."""
     external_ids: tuple[str, ...] = ()
     """The items to fetch again, whatever their version; empty: the whole source."""
     push_hour: datetime | None = None

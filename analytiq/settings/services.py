@@ -75,6 +75,9 @@ class SourceSettings(Section):
     """Longest wait for one batch of a listing, or for one item."""
     max_push_bytes: int = Field(default=16 * 1024 * 1024, ge=1024)
     """Most bytes of a request to an inbound address; it is held in memory, since its signature covers all of it."""
+    probe_seconds: float = Field(default=30.0, gt=0)
+    """Longest wait for a batch in a usual slot. A source that takes longer goes on in the slot for slow sources, of
+    which each worker has one, and may take `call_seconds` there."""
     turn_seconds: float = Field(default=15.0, gt=0)
     """Seconds after which a run gives its slot back, and queues again behind other work."""
 

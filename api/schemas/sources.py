@@ -243,6 +243,10 @@ class SourceResponse(ResponseBody):
     vanished_tag_id: str | None
     interval_seconds: int | None
     next_run_at: Moment | None
+    problem: FailureResponse | None = Field(
+        description="Why the last run failed. With a code such as `credentials_refused` a person has to act, and the"
+        " schedule pauses for a day, or until the source is changed"
+    )
     external_source: str = Field(description="The `source` of the external identities of its documents")
     last_run: SourceRunResponse | None
     created_at: Moment

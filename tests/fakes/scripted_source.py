@@ -1,5 +1,6 @@
 """A kind of source in memory, whose service tells its changes: for tests of the engine that runs sources."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ class ScriptedService:
         page: items of a batch.
         oldest: the service does not know positions before this one.
         faults: of calls: "list", "fetch ID", "find ID".
+        silent: calls that never end.
         renewed: the token that the connector receives and stores with its first call.
         asked: (since, cursor) of each listing.
         fetched: ids, in order.
@@ -46,6 +48,7 @@ class ScriptedService:
     page: int = 3
     oldest: int = 0
     faults: dict[str, Exception] = field(default_factory=dict[str, Exception])
+    silent: set[str] = field(default_factory=set[str])
     renewed: str | None = None
     asked: list[tuple[str | None, str | None]] = field(default_factory=list[tuple[str | None, str | None]])
     fetched: list[str] = field(default_factory=list[str])
@@ -78,8 +81,10 @@ class ScriptedService:
             access=self.access.get(external_id),
         )
 
-    def raise_at(self, call: str) -> None:
-        """Raise the fault of a call."""
+    async def answer(self, call: str) -> None:
+        """Raise the fault of a call, or never answer."""
+        if call in self.silent:
+            await asyncio.Event().wait()
         if call in self.faults:
             raise self.faults[call]
 
@@ -132,7 +137,7 @@ class ScriptedConnector:
         begun = 0 if since is None else int(since)
         ids = sorted(set(service.log[begun:end]))
         for start in range(first, max(len(ids), 1), service.page):
-            service.raise_at("list")
+            await service.answer("list")
             shown = ids[start : start + service.page]
             yield ListedBatch(
                 items=[service.listed(each) for each in shown if each in service.items],
@@ -143,11 +148,11 @@ class ScriptedConnector:
             )
 
     async def find(self, external_id: str) -> ListedItem | None:
-        self._service.raise_at(f"find {external_id}")
+        await self._service.answer(f"find {external_id}")
         return self._service.listed(external_id) if external_id in self._service.items else None
 
     async def fetch(self, item: ListedItem) -> FetchedItem:
-        self._service.raise_at(f"fetch {item.external_id}")
+        await self._service.answer(f"fetch {item.external_id}")
         self._service.fetched.append(item.external_id)
         if item.external_id not in self._service.items:
             raise ItemGoneError("It was deleted.")

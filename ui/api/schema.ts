@@ -9473,6 +9473,8 @@ export interface components {
             interval_seconds: number | null;
             /** Next Run At */
             next_run_at: string | null;
+            /** @description Why the last run failed. With a code such as `credentials_refused` a person has to act, and the schedule pauses for a day, or until the source is changed */
+            problem: components["schemas"]["FailureResponse"] | null;
             /**
              * External Source
              * @description The `source` of the external identities of its documents

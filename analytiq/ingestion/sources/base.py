@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from analytiq.errors import AnalytiqError, PermanentError
+from analytiq.errors import AnalytiqError, PermanentError, TransientError
 from analytiq.settings import SourceSettings
 
 LONGEST_NOTE = 64 * 1024
@@ -37,6 +37,12 @@ class ItemRefusedError(AnalytiqError):
     """The item is not taken in; the detail is the reason."""
 
     code = "item_refused"
+
+
+class SourceSilentError(TransientError):
+    """The source did not answer in time."""
+
+    code = "source_silent"
 
 
 class PositionExpiredError(PermanentError):

@@ -5,15 +5,13 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from analytiq.errors import InvalidInputError, NotFoundError, PermanentError, TransientError
-from analytiq.ingestion.sources.base import Connector, ItemGoneError, ListedBatch, ListedItem
+from analytiq.errors import InvalidInputError, NotFoundError, PermanentError
+from analytiq.ingestion.sources.base import Connector, ItemGoneError, ListedBatch, ListedItem, SourceSilentError
 from analytiq.ingestion.sources.taking import OpenSource, storable_id
 from analytiq.models.source import SourceItem, SourceRun
 
 FOUND_AT_ONCE = 50
 """Items of a batch that are found one by one."""
-SILENT_ATTEMPTS = 3
-"""Attempts after which a source that does not answer ends the run; the next run tries again."""
 LONGEST_POSITION = 1024 * 1024
 """Most characters of a position in changes; with a longer one, the next run lists everything."""
 NOT_FOUND = "It does not exist in the source, or its patterns leave it out."
@@ -69,14 +67,13 @@ def cut(batch: ListedBatch, run: SourceRun, max_items: int) -> CutBatch:
     return CutBatch(batch, items, frozenset(map(storable_id, batch.removed)) - {item.external_id for item in items})
 
 
-async def next_batch(opened: OpenSource, batches: AsyncGenerator[ListedBatch], *, attempt: int) -> ListedBatch | None:
+async def next_batch(opened: OpenSource, batches: AsyncGenerator[ListedBatch]) -> ListedBatch | None:
     """Return the next batch; None at the end.
 
     Raises:
-        TransientError: the source did not answer in time, and is tried again.
-        PermanentError: it did not answer in the last attempt either.
+        SourceSilentError: the source did not answer in time.
     """
-    async with _answering(opened, attempt):
+    async with _answering(opened):
         return await anext(batches, None)
 
 
@@ -92,7 +89,7 @@ async def selected(opened: OpenSource) -> AsyncGenerator[ListedBatch]:
         yield ListedBatch(items=items, cursor=str(start + len(ids)))
 
 
-async def found_again(opened: OpenSource, failed: Sequence[SourceItem], *, attempt: int) -> ListedBatch:
+async def found_again(opened: OpenSource, failed: Sequence[SourceItem]) -> ListedBatch:
     """Return items that failed before as a batch of changes; those that no longer exist are removed.
 
     Raises:
@@ -101,7 +98,7 @@ async def found_again(opened: OpenSource, failed: Sequence[SourceItem], *, attem
     items: list[ListedItem] = []
     removed: list[str] = []
     for known in failed:
-        async with _answering(opened, attempt):
+        async with _answering(opened):
             item = await _found(opened.connector, known)
         if item is None:
             removed.append(known.external_id)
@@ -124,13 +121,11 @@ async def _found(connector: Connector, known: SourceItem) -> ListedItem | None:
 
 
 @asynccontextmanager
-async def _answering(opened: OpenSource, attempt: int) -> AsyncGenerator[None]:
+async def _answering(opened: OpenSource) -> AsyncGenerator[None]:
     """Bound the wait for an answer; see `next_batch`."""
+    seconds = opened.listing_seconds
     try:
-        async with asyncio.timeout(opened.call_seconds):
+        async with asyncio.timeout(seconds):
             yield
     except TimeoutError:
-        detail = f"The source did not answer within {opened.call_seconds:g} s. Run it again later."
-        if attempt >= SILENT_ATTEMPTS:
-            raise PermanentError(detail, code="source_silent") from None
-        raise TransientError(detail, code="source_silent") from None
+        raise SourceSilentError(f"The source did not answer within {seconds:g} s. Run it again later.") from None

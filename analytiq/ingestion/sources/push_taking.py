@@ -116,8 +116,8 @@ class PushTaking:
             request_id=request_id,
             created_at=now,
         )
-        seconds = self._connectors.operator.call_seconds
-        return OpenSource(source, run, _PushedContents(items), self._connectors.max_item_bytes(source), seconds)
+        operator = self._connectors.operator
+        return OpenSource(source, run, _PushedContents(items), self._connectors.max_item_bytes(source), operator)
 
     async def _require_room(self, source: Source, new_items: int) -> None:
         most = self._connectors.operator.max_items

@@ -8,6 +8,7 @@ from analytiq import clock
 from analytiq.errors import AnalytiqError, ConflictError, InvalidInputError, NotFoundError
 from analytiq.ingestion.sources.requests import clean_source_request, run_request
 from analytiq.ingestion.sources.service import unknown_source
+from analytiq.ingestion.sources.waiting import first_wait
 from analytiq.jobs.scheduling.fences import Fence
 from analytiq.models.source import ItemOutcome, RunState, RunTrigger, Source, SourceRun, SourceRunEntry
 from analytiq.storage.all_repositories import Repositories
@@ -60,6 +61,7 @@ class SourceRuns:
         """
         if len(external_ids) > MOST_SELECTED:
             raise InvalidInputError.of_field("external_ids", f"More than {MOST_SELECTED:,} items.")
+        source = await self._require_source(organization_id, source_id)
         run = SourceRun(
             id=new_id(),
             organization_id=organization_id,
@@ -70,7 +72,7 @@ class SourceRuns:
             external_ids=tuple(dict.fromkeys(external_ids)),
             request_id=request_id,
             created_at=clock.now(),
-        )
+        ).model_copy(update=first_wait(source))
 
         async def commit(session: Session) -> None:
             await self._insert(session, run)
@@ -163,7 +165,7 @@ class SourceRuns:
                 external_ids=() if noted.is_pending_whole else noted.pending_ids,
                 request_id=request_id,
                 created_at=created_at,
-            )
+            ).model_copy(update=first_wait(source))
             await self._insert(session, run)
             return True
 
@@ -176,7 +178,7 @@ class SourceRuns:
             source_id=source.id,
             trigger=RunTrigger.SCHEDULE,
             created_at=clock.now(),
-        )
+        ).model_copy(update=first_wait(source))
 
         async def commit(session: Session) -> bool:
             await fence.hold(session=session)
@@ -206,7 +208,8 @@ class SourceRuns:
         await self._runs.insert(session, run)
         await self._jobs.enqueue([run_request(run)], request_id=run.request_id, session=session)
 
-    async def _require_source(self, organization_id: str, source_id: str) -> None:
+    async def _require_source(self, organization_id: str, source_id: str) -> Source:
         source = await self._sources.get(organization_id, source_id)
         if source is None or source.is_deleted:
             raise unknown_source(source_id)
+        return source

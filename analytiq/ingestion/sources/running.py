@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 
 import structlog
@@ -20,14 +21,17 @@ from analytiq.errors import (
     NotFoundError,
     PermanentError,
     QuotaExceededError,
+    RateLimitedError,
+    TransientError,
 )
-from analytiq.ingestion.sources.base import ListedBatch, PositionExpiredError
+from analytiq.ingestion.sources.base import ListedBatch, PositionExpiredError, SourceSilentError
 from analytiq.ingestion.sources.listing import FOUND_AT_ONCE, CutBatch, cut, found_again, next_batch, selected
 from analytiq.ingestion.sources.opening import Connectors
 from analytiq.ingestion.sources.positions import Positions
 from analytiq.ingestion.sources.requests import run_request
 from analytiq.ingestion.sources.taking import ItemTaking, OpenSource, TakenBatch
 from analytiq.ingestion.sources.vanishing import Vanishing
+from analytiq.ingestion.sources.waiting import RunWaits
 from analytiq.jobs.queue.handling import job, when_dead
 from analytiq.jobs.queue.retry import failure_of
 from analytiq.jobs.queue.running_job import RunningJob
@@ -53,6 +57,10 @@ from analytiq.storage.transactions import run_in_transaction
 from analytiq.telemetry.checkpoints import checkpoint
 
 log = structlog.get_logger(__name__)
+
+DENIED_PAUSE = timedelta(days=1)
+"""Least time until the next scheduled run of a source that denies access: a person has to act."""
+CLOSING_SECONDS = 10.0
 
 Settle = Callable[[Session], Awaitable[None]]
 """A further part of the transaction of a batch."""
@@ -92,6 +100,7 @@ class SourceRunning:
         self._taking = taking
         self._vanishing = vanishing
         self._positions = Positions(rows)
+        self._waits = RunWaits(rows)
 
     @job(RunSourcePayload)
     async def handle(self, running: RunningJob, payload: RunSourcePayload) -> None:
@@ -106,28 +115,45 @@ class SourceRunning:
             return
         turn = _Turn(running, asyncio.get_running_loop().time() + self._connectors.operator.turn_seconds)
         try:
-            run = await self._begin(turn, source, run)
-            await self._work(turn, source, run)
+            await self._attempt(turn, source, run)
         except RunEndedError:
             log.info("sources.run_ended_by_others", run_id=run.id)
         except _FOR_GOOD as error:
             # The run says why; a failed job beside it would say it twice.
             failure = failure_of(error).for_owner()
             running.note_failure(failure)
-            await self._runs.finish(run, RunEnd(RunState.FAILED, failure))
+            pause = DENIED_PAUSE if isinstance(error, AccessDeniedError) else None
+            await self._fail(run, failure, pause)
+
+    async def _attempt(self, turn: _Turn, source: Source, run: SourceRun) -> None:
+        try:
+            await self._work(turn, source, await self._begin(turn, source, run))
+        except TransientError as error:
+            is_wait = isinstance(error, SourceSilentError | RateLimitedError) or error.retry_after is not None
+            now = await self._runs.get(run.organization_id, run.source_id, run.id) if is_wait else None
+            if now is None or not now.is_open:
+                raise
+            await self._waits.put_off(turn.running, now, error)
+
+    async def _fail(self, run: SourceRun, failure: Failure, pause: timedelta | None = None) -> None:
+        """End the run as failed, and tell it at its source; a source that denies access is not asked each hour."""
+        if await self._runs.finish(run, RunEnd(RunState.FAILED, failure)) and not run.is_dry_run:
+            pauses_until = clock.now() + pause if pause else None
+            await self._sources.note_problem(run, failure, pauses_until=pauses_until)
 
     @when_dead(RunSourcePayload)
     async def on_dead(self, job: Job, payload: RunSourcePayload, failure: Failure) -> None:
         """End the run of a job that was given up or cancelled."""
         run = await self._runs.get(job.organization_id, payload.source_id, payload.run_id)
         if run is not None and run.is_open:
-            state = RunState.CANCELLED if failure.code == "cancelled" else RunState.FAILED
-            await self._runs.finish(run, RunEnd(state, failure.for_owner()))
+            if failure.code == "cancelled":
+                await self._runs.finish(run, RunEnd(RunState.CANCELLED, failure.for_owner()))
+            else:
+                await self._fail(run, failure.for_owner())
 
     async def _work(self, turn: _Turn, source: Source, run: SourceRun) -> None:
         connector = self._connectors.open(source, since=run.since)
-        operator = self._connectors.operator
-        opened = OpenSource(source, run, connector, self._connectors.max_item_bytes(source), operator.call_seconds)
+        opened = OpenSource(source, run, connector, self._connectors.max_item_bytes(source), self._connectors.operator)
         try:
             if run.phase is RunPhase.LISTING:
                 batches = selected(opened) if run.external_ids else connector.list_changes(run.cursor)
@@ -142,7 +168,8 @@ class SourceRunning:
                 return await self._finish(turn, source, run, "Done with the selected items.")
             await self._remove(turn, source, run)
         finally:
-            await connector.close()
+            async with asyncio.timeout(CLOSING_SECONDS):
+                await connector.close()
 
     async def _begin(self, turn: _Turn, source: Source, run: SourceRun) -> SourceRun:
         if run.started_at is not None:
@@ -172,7 +199,7 @@ class SourceRunning:
         run = opened.run
         max_items = self._connectors.operator.max_items
         try:
-            while (batch := await next_batch(opened, batches, attempt=turn.running.job.attempt)) is not None:
+            while (batch := await next_batch(opened, batches)) is not None:
                 listed = cut(batch, run, max_items)
                 run = await self._take(turn, opened, run, listed, listed.notes(run, max_items))
                 if listed.is_cut:
@@ -192,7 +219,13 @@ class SourceRunning:
         self, turn: _Turn, opened: OpenSource, run: SourceRun, listed: CutBatch, notes: Sequence[str]
     ) -> SourceRun:
         """Take in a batch, and store it with its cursor."""
-        taken = await self._taking.take(opened, listed.items)
+        taken = await self._taking.take(replace(opened, run=run), listed.items)
+        if taken.has_any or taken.postponed is None:
+            run = run.model_copy(update={"waiting_since": None, "waits": 0, "silent_attempts": 0})
+        if taken.postponed is not None:
+            # The cursor stays: the batch is listed again for the items that are left.
+            await self._commit(turn, run, taken)
+            raise taken.postponed
         removed = listed.removed.union(taken.gone if listed.batch.is_delta else ())
         settle = partial(self._items.mark_removed, run=run, external_ids=sorted(removed))
         run = await self._commit(turn, listed.advanced(run), taken, notes, settle=settle)
@@ -205,7 +238,7 @@ class SourceRunning:
         while failed := await self._items.failed_before(run, FOUND_AT_ONCE):
             if turn.is_over:
                 return None
-            batch = await found_again(replace(opened, run=run), failed, attempt=turn.running.job.attempt)
+            batch = await found_again(replace(opened, run=run), failed)
             run = await self._take(turn, opened, run, cut(batch, run, run.counts.listed + len(failed)), ())
         return run
 
@@ -287,6 +320,8 @@ class SourceRunning:
             await self._items.unmark(run, session=session)
 
         await run_in_transaction(self._connection, commit)
+        if source.problem is not None and not run.is_dry_run:
+            await self._sources.note_problem(run, None)
         log.info("sources.run_done", run_id=run.id, source_id=run.source_id, **run.counts.model_dump())
 
 

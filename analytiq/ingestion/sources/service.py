@@ -117,7 +117,9 @@ class Sources:
             name in wanted and wanted[name] != getattr(source, name) for name in READ_OR_GIVEN
         ):
             # Changes alone would not bring unchanged items up to date.
-            wanted |= {"position": None, "settings_id": new_id()}
+            wanted |= {"position": None, "settings_id": new_id(), "problem": None}
+            if source.problem is not None and source.interval_seconds is not None:
+                wanted["next_run_at"] = clock.now()  # a pause of its schedule is over
         if "interval_seconds" in wanted and wanted["interval_seconds"] != source.interval_seconds:
             seconds = wanted["interval_seconds"]
             wanted["next_run_at"] = clock.now() + timedelta(seconds=seconds) if isinstance(seconds, int) else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from analytiq import clock
-from analytiq.errors import AnalytiqError, LimitExceededError, QuotaExceededError, TransientError
+from analytiq.errors import AnalytiqError, LimitExceededError, QuotaExceededError, RateLimitedError, TransientError
 from analytiq.ingestion.documents.naming import LONGEST_EXTERNAL_ID
 from analytiq.ingestion.sources.base import (
     LONGEST_NOTE,
@@ -17,6 +17,7 @@ from analytiq.ingestion.sources.base import (
     ItemGoneError,
     ItemRefusedError,
     ListedItem,
+    SourceSilentError,
 )
 from analytiq.ingestion.sources.item_data import ItemData, readers_of, shortened
 from analytiq.ingestion.upload.request import StagedFile, UploadRequest
@@ -24,6 +25,7 @@ from analytiq.ingestion.upload.store import Uploads
 from analytiq.models.document import Document, ExternalIdentity
 from analytiq.models.source import ItemOutcome, RunCounts, RunTrigger, Source, SourceItem, SourceRun, SourceRunEntry
 from analytiq.models.upload import DuplicatePolicy
+from analytiq.settings import SourceSettings
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
 from analytiq.telemetry.checkpoints import checkpoint
@@ -31,6 +33,8 @@ from analytiq.telemetry.checkpoints import checkpoint
 log = structlog.get_logger(__name__)
 
 FETCHES_AT_ONCE = 5
+PATIENT_WAITS = 3
+"""Waits without an item between them, after which an item that wants another one fails; rate limits are waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,13 @@ class OpenSource:
     run: SourceRun
     connector: Connector
     max_item_bytes: int
-    call_seconds: float
+    operator: SourceSettings
+
+    @property
+    def listing_seconds(self) -> float:
+        """Return the longest wait for a batch."""
+        longest = self.operator.call_seconds
+        return longest if self.run.is_slow else min(longest, self.operator.probe_seconds)
 
     def identity(self, external_id: str, version: str | None) -> ExternalIdentity:
         """Return the identity of an item's document."""
@@ -60,6 +70,13 @@ class TakenBatch:
     """External ids of items that were deleted since they were listed."""
     entries: list[SourceRunEntry] = field(default_factory=list[SourceRunEntry])
     counts: RunCounts = field(default_factory=RunCounts)
+    postponed: TransientError | None = None
+    """The source wants a wait, or does not answer: some items are left, and the batch is to be listed again."""
+
+    @property
+    def has_any(self) -> bool:
+        """Return True if the run got on."""
+        return bool(self.items or self.seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +171,20 @@ class ItemTaking:
     async def _fetch(self, opened: OpenSource, wanted: Sequence[_Wanted], taken: TakenBatch) -> None:
         """Fetch and upload some items."""
         slots = asyncio.Semaphore(FETCHES_AT_ONCE)
+        silent = delivered = 0
 
         async def stage(each: _Wanted) -> StagedFile | AnalytiqError:
+            nonlocal silent, delivered
             async with slots:
-                return await self._stage(opened, each)
+                if taken.postponed is not None:
+                    return taken.postponed
+                result = await self._stage(opened, each)
+            silent += isinstance(result, SourceSilentError)
+            delivered += isinstance(result, StagedFile)
+            is_silent = isinstance(result, SourceSilentError) and silent >= FETCHES_AT_ONCE and not delivered
+            if isinstance(result, TransientError) and (is_silent or _wants_wait(opened, result)):
+                taken.postponed = result
+            return result
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(stage(each)) for each in wanted]
@@ -172,6 +199,8 @@ class ItemTaking:
         no_room: QuotaExceededError | None = None
         for index, each in enumerate(wanted):
             file = staged[index]
+            if taken.postponed is not None and isinstance(file, TransientError | ItemGoneError):
+                continue  # left for the next attempt
             outcome = results.get(index, file if isinstance(file, AnalytiqError) else None)
             if isinstance(outcome, AnalytiqError):
                 if isinstance(file, StagedFile):
@@ -188,7 +217,7 @@ class ItemTaking:
 
     async def _stage(self, opened: OpenSource, each: _Wanted) -> StagedFile | AnalytiqError:
         try:
-            async with asyncio.timeout(opened.call_seconds):
+            async with asyncio.timeout(opened.operator.call_seconds):
                 fetched = await _fetched(opened.connector, each.item)
                 return await self._uploads.stage(
                     opened.source.organization_id,
@@ -198,7 +227,8 @@ class ItemTaking:
                     external_identity=opened.identity(each.item.external_id, None),
                 )
         except TimeoutError:
-            return TransientError(f"The source did not deliver the item within {opened.call_seconds:g} s.")
+            seconds = opened.operator.call_seconds
+            return SourceSilentError(f"The source did not deliver the item within {seconds:g} s.")
         except AnalytiqError as error:
             return error
 
@@ -283,6 +313,13 @@ def _problem_of(opened: OpenSource, item: ListedItem) -> tuple[ItemOutcome, str]
     if item.byte_size is not None and item.byte_size > opened.max_item_bytes:
         return ItemOutcome.SKIPPED, f"Larger than {opened.max_item_bytes:,} bytes."
     return None
+
+
+def _wants_wait(opened: OpenSource, error: TransientError) -> bool:
+    """Return True if the source wants a wait, and not for this item alone, as it seems."""
+    if isinstance(error, RateLimitedError):
+        return True
+    return error.retry_after is not None and opened.run.waits < PATIENT_WAITS
 
 
 def _is_newer(opened: OpenSource, item: ListedItem, before: SourceItem) -> bool:

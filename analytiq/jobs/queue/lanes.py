@@ -8,14 +8,15 @@ fair by itself, all together are, without a row that all would write to.
 
 Turns are weighted by time: each second for which a job holds a slot counts as a further turn of its organization. While
 several organizations have work, none begins a job beyond its share of the slots. Extractions, which hold a parser
-each, may have a bound for each organization besides.
+each, may have a bound for each organization besides. Of the jobs that wait for somebody who did not answer before, a
+process runs one at a time: a hundred silent sources hold one slot.
 """
 
 import math
 from collections import Counter
 from dataclasses import dataclass, field
 
-from analytiq.models.job import HEAVY, extracts
+from analytiq.models.job import HEAVY, extracts, is_slow
 
 ANY_URGENCY_TURN = 8
 """One turn in this many goes to the partition that has waited longest, whatever its urgency, so that none starves."""
@@ -78,6 +79,8 @@ class LaneBook:
         self._organizations: dict[str, _Organization] = {}
         self._running: dict[str, int] = {}
         self._extracting: Counter[str] = Counter()
+        self._slow = 0
+        """Running jobs of slow partitions."""
         self._past: dict[str, float] = {}
         """The virtual time of organizations that have left the book, if ahead of all others."""
         self._turns = 0.0
@@ -121,6 +124,7 @@ class LaneBook:
         self._running[organization_id] = self._running.get(organization_id, 0) + 1
         if extracts(lane_id):
             self._extracting[organization_id] += 1
+        self._slow += is_slow(lane_id)
 
     def end(self, organization_id: str, seconds: float = 0.0, lane_id: str = "") -> None:
         """Count a slot as free again, and charge the organization for the time held."""
@@ -128,6 +132,7 @@ class LaneBook:
             self._extracting[organization_id] -= 1
             if self._extracting[organization_id] <= 0:
                 del self._extracting[organization_id]
+        self._slow -= is_slow(lane_id)
         left = self._running.get(organization_id, 0) - 1
         if left > 0:
             self._running[organization_id] = left
@@ -184,11 +189,13 @@ class LaneBook:
             for organization_id, organization in self._organizations.items()
             if not (wanted.for_newcomers and organization_id in self._running)
             for lane in organization.lanes.values()
-            if (wanted.with_heavy or not lane.is_heavy) and self._may_extract(lane)
+            if (wanted.with_heavy or not lane.is_heavy) and self._may_run(lane)
         ]
 
-    def _may_extract(self, lane: Lane) -> bool:
-        """Return False if the partition's next job would be an extraction beyond the organization's bound."""
+    def _may_run(self, lane: Lane) -> bool:
+        """Return False if the partition's next job would be a second slow one, or an extraction beyond the bound."""
+        if self._slow and is_slow(lane.lane_id):
+            return False
         if self._most_extractions is None or not extracts(lane.lane_id):
             return True
         return self._extracting[lane.organization_id] < self._most_extractions

@@ -8,6 +8,7 @@ from analytiq.errors import (
     AnalytiqError,
     ConflictError,
     LeaseLostError,
+    PostponedError,
     ProviderUnavailableError,
     QuotaExceededError,
     RateLimitedError,
@@ -60,6 +61,8 @@ def plan(
     match error:
         case LeaseLostError():
             return Abandon()
+        case PostponedError(retry_after=float() | int() as wait):
+            return Retry(wait, is_counted=False)
         case RateLimitedError():
             # Not its fault: a requested wait uses up no attempts.
             unnamed = max(UNNAMED_WAIT_SECONDS * _jitter(), _outage_delay(waited_seconds))

@@ -43,7 +43,7 @@ INDEXES = {
 MOST_NOTES = 200
 ADVANCING = (
     "phase", "cursor", "counts", "known_before", "is_whole", "withheld_removals", "started_at", "since", "next_since",
-    "is_delta", "was_expired", "settings_id",
+    "is_delta", "was_expired", "settings_id", "waiting_since", "waits", "is_slow", "silent_attempts",
 )  # fmt: skip
 """The fields of a run that change with its batches."""
 

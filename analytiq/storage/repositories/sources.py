@@ -9,6 +9,7 @@ from pymongo.errors import DuplicateKeyError
 
 from analytiq import clock
 from analytiq.errors import ConflictError
+from analytiq.models.document import Failure
 from analytiq.models.source import ChangesPosition, Source, SourceRun
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import object_id, object_ids
@@ -166,6 +167,18 @@ class SourceRepository:
             {"$set": {"position": position.model_dump() if position else None}},
             session=session,
         )
+
+    async def note_problem(
+        self, run: SourceRun, problem: Failure | None, *, pauses_until: datetime | None = None
+    ) -> None:
+        """Store why a run failed, or that one did not; a scheduled source may run no sooner than `pauses_until`."""
+        changes: Row = {"problem": {"$literal": problem.model_dump() if problem else None}}
+        if pauses_until is not None:
+            is_scheduled: Row = {"$ne": [{"$ifNull": ["$next_run_at", None]}, None]}
+            later: Row = {"$max": ["$next_run_at", pauses_until]}
+            changes["next_run_at"] = {"$cond": [is_scheduled, later, None]}
+        query: Row = {"_id": object_id(run.source_id), "organization_id": run.organization_id, "is_deleted": False}
+        await self._collection.update_one(query, [{"$set": changes}])
 
     async def keep_credentials(self, source: Source, credentials: str) -> bool:
         """Store credentials that the connector renewed; return False if a person changed them, or the source is gone.

@@ -246,3 +246,27 @@ def test_running_jobs_are_forgotten_when_they_end() -> None:
     assert book.next(0.0, Wanted(for_newcomers=True)) is None
     book.end("a")
     assert book.next(0.0, Wanted(for_newcomers=True)) is not None
+
+
+def test_one_slow_lane_at_a_time_leaves_the_other_slots_free() -> None:
+    def begun() -> list[str]:
+        """Give three slots something to do."""
+        found: list[str] = []
+        for _ in range(3):
+            lane = book.next(0.0)
+            if lane is not None:
+                book.begin("acme", lane.lane_id)
+                book.served(lane, 0)
+                found.append(lane.lane_id)
+        return found
+
+    book = LaneBook()
+    for number in range(5):
+        book.note(f"acme:{number}:run_source:slow:heavy", "acme", 0)
+    book.note("acme:9:run_source:heavy", "acme", 0)
+    first = begun()
+    slow = [lane for lane in first if ":slow:" in lane]
+    assert (len(first), len(slow)) == (3, 1)
+    assert not any(":slow:" in lane for lane in begun())
+    book.end("acme", 1.0, slow[0])
+    assert sum(":slow:" in lane for lane in begun()) == 1

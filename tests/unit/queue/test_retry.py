@@ -42,7 +42,12 @@ WORTH_ANOTHER_TRY = (
     errors.ConflictError, errors.StaleVersionError, errors.TransientError, errors.StoreLoadingError, TruthChangedError,
     errors.TransactionTooLargeError,
 )  # fmt: skip
-NOT_ITS_FAULT = (errors.RateLimitedError, errors.QuotaExceededError, errors.ProviderUnavailableError)
+NOT_ITS_FAULT = (
+    errors.RateLimitedError,
+    errors.PostponedError,
+    errors.QuotaExceededError,
+    errors.ProviderUnavailableError,
+)
 
 
 def test_table_knows_every_class_of_error() -> None:
@@ -130,3 +135,9 @@ def test_job_that_waits_for_its_provider_is_tried_again_however_long_the_outage(
         assert not outcome.is_counted
         assert outcome.delay_seconds <= retry.LONGEST_OUTAGE_DELAY_SECONDS
         assert outcome.delay_seconds >= min(retry.LONGEST_OUTAGE_DELAY_SECONDS, waited * retry.OUTAGE_SHARE) / 2
+
+
+def test_job_that_postpones_itself_waits_just_as_long_and_burns_no_attempt() -> None:
+    for seconds in (0.5, 7200.0):
+        error = errors.PostponedError("later", retry_after=seconds)
+        assert retry.plan(error, attempt=8, max_attempts=8) == Retry(seconds, is_counted=False)

@@ -6,6 +6,7 @@ import { parseAsInteger, parseAsString, parseAsStringLiteral, useQueryStates } f
 
 import { EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
 import { PageHead } from "@/components/page-head";
+import { Banner } from "@/components/state";
 import { Tabs } from "@/components/tabs";
 
 import { ItemsTab } from "./items-tab";
@@ -52,6 +53,11 @@ export function SourceView() {
   return (
     <>
       <SourceHead source={data} />
+      {data.problem && (
+        <div className="px-4 pt-4">
+          <Banner tone="failed">The last run failed. {data.problem.detail}</Banner>
+        </div>
+      )}
       <Tabs
         label="Source"
         current={url.tab}

@@ -72,6 +72,8 @@ export function Sources() {
 
 function SourceRow({ source, kind, tagIndex }: { source: Source; kind: string; tagIndex: ReadonlyMap<string, Tag> | undefined }) {
   const run = source.last_run;
+  // A run under way, or a dry run, does not hide why the source needs a person.
+  const problem = run?.error?.detail ?? source.problem?.detail;
   return (
     <tr data-item={source.source_id}>
       <td className="pl-4!">
@@ -89,8 +91,8 @@ function SourceRow({ source, kind, tagIndex }: { source: Source; kind: string; t
       <td className="max-md:hidden">
         <LastRun source={source} />
         {run && (
-          <span className="block truncate text-xs text-text-2" title={run.error?.detail ?? countWords(run)}>
-            {run.error?.detail ?? (isLive(run) ? progressWords(run) : countWords(run))}
+          <span className="block truncate text-xs text-text-2" title={problem ?? countWords(run)}>
+            {problem ?? (isLive(run) ? progressWords(run) : countWords(run))}
           </span>
         )}
       </td>
