@@ -32,6 +32,7 @@ class ConfluenceServer:
         self.contents: dict[str, Json] = {}
         self.users = {"u1": "Ada Lovelace"}
         self.script: list[tuple[int, Mapping[str, str]]] = []
+        self.not_searched: set[str] = set()
         self.refused_paths: tuple[str, ...] = ()
         self.before_answer: Callable[[str], None] = lambda _: None
         self.asked: list[str] = []
@@ -222,7 +223,7 @@ class ConfluenceServer:
         if found := SEARCHED.fullmatch(cql):
             ids = found[1].split(",")
             held = [each for each in self.contents.values() if each["id"].removeprefix("att") in ids]
-            held = [each for each in held if each["status"] == "current"]
+            held = [each for each in held if each["status"] == "current" and each["id"] not in self.not_searched]
         elif found := FILES.fullmatch(cql):
             held = self._current(found[1], "attachment")
         else:

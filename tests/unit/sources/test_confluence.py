@@ -142,16 +142,18 @@ async def test_moved_and_renamed_pages_keep_their_ids(confluence: ConfluenceServ
 async def test_restrictions_of_a_page_and_of_those_above_hold(confluence: ConfluenceServer) -> None:
     home = confluence.add_page("DEV", "Home", "<p>Words.</p>")
     parent = confluence.add_page("DEV", "Parent", "<p>Words.</p>", parent=home)
-    confluence.add_page("DEV", "Child", "<p>Words.</p>", parent=parent)
     confluence.restrict(home, ("u1", "u2"), ("g1",))
     confluence.restrict(parent, ("u2", "u3"), ("g2",))
+    child = confluence.add_page("DEV", "Child", "<p>Words.</p>", parent=parent)
+    confluence.add_file(child, "file.txt", b"Words.")
     confluence.add_page("DEV", "Open", "<p>Words.</p>")
-    connector = connecting(confluence, "cloud")
+    connector = connecting(confluence, "cloud", attachments=True)
     access = {name.rpartition("/")[2]: item.access for name, item in (await listed(connector)).items()}
     assert access == {
         "Home": ItemAccess(people=("u1", "u2"), groups=("g1",)),
         "Parent": ItemAccess(people=("u2",)),
         "Child": ItemAccess(people=("u2",)),
+        "file.txt": ItemAccess(people=("u2",)),
         "Open": ItemAccess(people=("u1",), groups=("g1",)),
     }
     await connector.close()
@@ -164,6 +166,19 @@ async def test_accounts_without_the_search_list_without_places(confluence: Confl
     connector = connecting(confluence, "cloud")
     items = await listed(connector)
     assert {name: item.access for name, item in items.items()} == {"Development/Home": None, "Development/Below": None}
+    await connector.close()
+
+
+async def test_pages_that_the_search_lacks_fail_and_leak_nothing(confluence: ConfluenceServer) -> None:
+    home = confluence.add_page("DEV", "Home", "<p>Words.</p>")
+    confluence.add_page("DEV", "Below", "<p>Words.</p>", parent=home)
+    confluence.restrict(home, ("u2",))
+    confluence.not_searched.add(home)
+    connector = connecting(confluence, "cloud")
+    items = await listed(connector)
+    assert "does not know it yet" in (items["Development/Home"].failure or "")
+    below = items["Development/Home/Below"]
+    assert (below.failure, below.access) == (None, None)
     await connector.close()
 
 

@@ -225,6 +225,10 @@ async def test_deep_long_and_gone_pages_are_told(
     with pytest.raises(ItemRefusedError, match="calls"):
         await connector.fetch(items["Wide"])
     monkeypatch.setattr(notion_api, "MOST_CALLS", 300)
+    monkeypatch.setattr(notion_api, "MOST_BYTES", 1000)
+    with pytest.raises(ItemRefusedError, match="bytes"):
+        await connector.fetch(items["Wide"])
+    monkeypatch.setattr(notion_api, "MOST_BYTES", 1_000_000)
     with pytest.raises(ItemRefusedError, match="deeper"):
         await connector.fetch(items["Deep"])
     del notion.pages[gone], notion._blocks[gone]

@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from pydantic import Field, JsonValue, field_validator
@@ -12,24 +12,22 @@ from pydantic import Field, JsonValue, field_validator
 from analytiq.errors import InvalidInputError, NotFoundError, PermanentError
 from analytiq.ingestion.sources.base import (
     FetchedItem,
-    ItemAccess,
     ItemGoneError,
+    ItemRefusedError,
     KindSchema,
     ListedBatch,
     ListedItem,
     SourceContext,
 )
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError, ServiceClient
+from analytiq.ingestion.sources.service_client import ServiceClient
 from analytiq.ingestion.sources.wikis.atlassian_login import AtlassianCredentials
 from analytiq.ingestion.sources.wikis.confluence_api import (
-    PAGE_SIZE,
     CloudApi,
     ServerApi,
     Space,
-    common_readers,
     each_results,
-    readers_of,
 )
+from analytiq.ingestion.sources.wikis.confluence_readers import Readers
 from analytiq.ingestion.sources.wikis.confluence_storage import storage_html, user_ids
 from analytiq.ingestion.sources.wikis.html_text import html_page
 from analytiq.ingestion.sources.wikis.item_names import clean_title, joined_path, page_name
@@ -39,8 +37,8 @@ TEXT_VERSION = 1
 """Raise it when the text that is made of equal pages changes: all pages are fetched once more."""
 MOST_MENTIONS = 50
 """Most users of a page whose names are looked up."""
-MOST_KEPT = 100_000
-"""Most restrictions in memory."""
+MOST_CHARACTERS = 8_000_000
+"""Most characters of a page, whose tree is built in memory."""
 PAGE, POST, FILE = "page", "blogpost", "attachment"
 _KEY = re.compile(r"~?[A-Za-z0-9_.:-]{1,255}")
 _ID = re.compile(r"(att)?[0-9]{1,20}")
@@ -129,8 +127,7 @@ class ConfluenceConnector:
         headers = {"authorization": login.authorization}
         client = ServiceClient(context.operator, self._url, headers=headers, service="Confluence")
         self._api = CloudApi(client) if self._settings.deployment == "cloud" else ServerApi(client)
-        self._restrictions: dict[str, ItemAccess | None] = {}
-        self._readers_of_spaces: dict[str, ItemAccess | None] = {}
+        self._readers = Readers(self._api)
         self._downloads: dict[str, str] = {}
         """Addresses of the files of the last batch, and of those that `find` returned."""
 
@@ -190,6 +187,8 @@ class ConfluenceConnector:
             storage = await self._api.storage_of(item.external_id, text_of(item.fields.get("type")))
         except NotFoundError:
             raise ItemGoneError("Deleted, moved to the trash, or no longer visible to the account.") from None
+        if len(storage) > MOST_CHARACTERS:
+            raise ItemRefusedError(f"It has more than {MOST_CHARACTERS:,} characters.")
         mentioned = await asyncio.to_thread(user_ids, storage)
         names = {value: await self._api.user_name(kind, value) for kind, value in mentioned[:MOST_MENTIONS]}
         body = await asyncio.to_thread(storage_html, storage, names)
@@ -219,21 +218,26 @@ class ConfluenceConnector:
         return sorted(steps, key=lambda step: step.order)
 
     async def _batch(self, step: _Step, contents: Sequence[Object]) -> list[ListedItem]:
-        if isinstance(self._api, ServerApi) or step.kind == FILE:
-            details = {text_of(each.get("id")): each for each in contents}
-        else:
-            details = await self._details([text_of(each.get("id")) for each in contents])
         self._downloads = {}
+        if isinstance(self._api, ServerApi) or step.kind == FILE:
+            return await self._items(step, contents, {text_of(each.get("id")): each for each in contents})
+        ids = [found for each in contents if _ID.fullmatch(found := text_of(each.get("id")))]
+        details = await self._api.details_if_told(ids)
+        if details is None:
+            return await self._items(step, contents, {each: {} for each in ids})
         return await self._items(step, contents, details)
 
     async def _items(self, step: _Step, contents: Sequence[Object], details: dict[str, Object]) -> list[ListedItem]:
-        await self._learn_restrictions(details)
+        """Return the items of contents; without details a content fails, since it may be restricted."""
+        await self._readers.learn({each: detail for each, detail in details.items() if detail})
         items: list[ListedItem] = []
         for content in contents:
             content_id = text_of(content.get("id"))
             if not _ID.fullmatch(content_id):
                 continue
             item = await self._item(step, content, details.get(content_id, {}))
+            if content_id not in details:
+                item = replace(item, failure="Confluence's search does not know it yet. The next run tries it again.")
             if self._context.accepts(item.name):
                 items.append(item)
         return items
@@ -268,46 +272,13 @@ class ConfluenceConnector:
             byte_size=size if isinstance(size, int) and step.kind == FILE else None,
             source_url=self._address(space, page_id),
             fields={name: value for name, value in fields.items() if value not in ("", [])},
-            access=await self._access(space, page_id, above) if detail else None,
+            access=await self._readers.of(space, page_id),
         )
 
     def _address(self, space: Space, page_id: str) -> str | None:
         if self._settings.deployment == "cloud":
             return web_address(f"{self._url}/spaces/{space.key}/pages/{page_id}")
         return web_address(f"{self._url}/pages/viewpage.action?pageId={page_id}")
-
-    async def _access(self, space: Space, page_id: str, above: Sequence[Object]) -> ItemAccess | None:
-        """Return the readers of a page: all restrictions of the page and those above hold, else the space's."""
-        ids = [page_id, *(text_of(each.get("id")) for each in above)]
-        restrictions = [found for each in ids if (found := self._restrictions.get(each)) is not None]
-        if restrictions:
-            return common_readers(restrictions)
-        if space.key not in self._readers_of_spaces:
-            self._readers_of_spaces[space.key] = await self._api.readers_of_space(space)
-        return self._readers_of_spaces[space.key]
-
-    async def _learn_restrictions(self, details: dict[str, Object]) -> None:
-        """Look up the restrictions of pages, and of the pages above them."""
-        if len(self._restrictions) > MOST_KEPT:
-            self._restrictions = {}
-        self._restrictions |= {each: readers_of(content) for each, content in details.items()}
-        above = [
-            text_of(each.get("id")) for content in details.values() for each in objects_of(content.get("ancestors"))
-        ]
-        holders = [text_of(inner(content, "container", "id")) for content in details.values()]
-        wanted = [each for each in dict.fromkeys([*above, *holders]) if each not in self._restrictions]
-        wanted = [each for each in wanted if _ID.fullmatch(each)]
-        for start in range(0, len(wanted), PAGE_SIZE):
-            ids = wanted[start : start + PAGE_SIZE]
-            found = await self._details(ids)
-            self._restrictions |= {each: readers_of(found[each]) if each in found else None for each in ids}
-
-    async def _details(self, ids: Sequence[str]) -> dict[str, Object]:
-        """Return details; none if the account may not search."""
-        try:
-            return await self._api.details([each for each in ids if _ID.fullmatch(each)])
-        except (CredentialsRefusedError, NotFoundError, PermanentError):
-            return {}
 
     async def _file(self, item: ListedItem) -> FetchedItem:
         path = self._downloads.pop(item.external_id, "")

@@ -220,7 +220,7 @@ class NotionConnector:
         """Return the data sources that the integration sees, by id."""
         found: dict[str, Object] = {}
         async for page in each_page(lambda at: self._api.search("data_source", at), None):
-            found |= {text_of(each.get("id")): each for each in page.results if not is_trashed(each)}
+            found |= {text_of(each.get("id")): each for each in page.results if _is_source(each)}
             if len(found) > MOST_DATABASES:
                 break
         self._places.learn(list(found.values()))
@@ -304,6 +304,10 @@ class NotionConnector:
 
 def _is_page(page: Object) -> bool:
     return page.get("object") == "page" and is_id(text_of(page.get("id"))) and not is_trashed(page)
+
+
+def _is_source(thing: Object) -> bool:
+    return thing.get("object") == "data_source" and is_id(text_of(thing.get("id"))) and not is_trashed(thing)
 
 
 def _source_of(page: Object) -> str:

@@ -63,6 +63,13 @@ class ConfluenceApi:
         )
         return {text_of(each.get("id")): each for each in objects_of(object_of(answer).get("results"))}
 
+    async def details_if_told(self, ids: Sequence[str]) -> dict[str, Object] | None:
+        """Return details; None if the account may not search."""
+        try:
+            return await self.details(ids)
+        except (CredentialsRefusedError, NotFoundError):
+            return None
+
     async def attachments(self, space: Space, position: str | None) -> Results:
         """Return files of a space."""
         cql = f'type = attachment and space = "{space.key}" order by created'
@@ -232,31 +239,3 @@ async def each_results(
             raise PermanentError(f"{SERVICE} repeats a position of its list. Run it again later.")
         seen.add(position)
     raise PermanentError(f"{SERVICE} lists without end.")
-
-
-def readers_of(content: Object) -> ItemAccess | None:
-    """Return the people and groups to whom a content is restricted; None if it is not restricted."""
-    held = inner(content, "restrictions", "read", "restrictions")
-    people = [_person(each) for each in objects_of(inner(held, "user", "results"))]
-    groups = [
-        text_of(each.get("name")) or text_of(each.get("id")) for each in objects_of(inner(held, "group", "results"))
-    ]
-    if not people and not groups:
-        return None
-    return ItemAccess(people=tuple(filter(None, people)), groups=tuple(filter(None, groups)))
-
-
-def common_readers(restrictions: Sequence[ItemAccess]) -> ItemAccess:
-    """Return who is named by all restrictions: a page is read by those who may read it and the pages above.
-
-    A member of a group in one of them who is named in another is left out: Confluence does not tell members here.
-    """
-    first, *others = restrictions
-    people = [each for each in first.people if all(each in other.people for other in others)]
-    groups = [each for each in first.groups if all(each in other.groups for other in others)]
-    return ItemAccess(people=tuple(people), groups=tuple(groups))
-
-
-def _person(user: Object) -> str:
-    names = ("email", "accountId", "username", "userKey")
-    return next((text for each in names if (text := text_of(user.get(each)))), "")

@@ -19,6 +19,8 @@ MOST_PAGES = 5000
 """Most calls of one listing."""
 MOST_RESTARTS = 3
 MOST_COMMENTS = 2000
+MOST_CHARACTERS = 16_000_000
+"""Most characters of the comments of an issue."""
 MOST_READERS = 2000
 SERVICE = "Jira"
 LISTED = (
@@ -91,6 +93,8 @@ class JiraApi:
             results = objects_of(answer.get("comments"))
             found += [self._comment(each) for each in results if not object_of(each.get("visibility"))]
             start += len(results)
+            if sum(len(each.html) for each in found) > MOST_CHARACTERS:
+                raise ItemRefusedError(f"Its comments have more than {MOST_CHARACTERS:,} characters.")
             total = answer.get("total")
             if not results or not isinstance(total, int) or start >= total:
                 return found

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import cast
 
 import httpx
+import orjson
 from notion_client import AsyncClient
 from notion_client.client import ClientOptions
 from pydantic import JsonValue, TypeAdapter
@@ -31,6 +32,8 @@ MOST_RESTARTS = 3
 """Times that a listing begins again because its position expired."""
 MOST_CALLS = 300
 """Most calls for the blocks of a page."""
+MOST_BYTES = 32 * 1024 * 1024
+"""Most bytes of the blocks of a page."""
 SERVICE = "Notion"
 _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 _SILENT = logging.getLogger("analytiq.notion_client")
@@ -124,10 +127,10 @@ class NotionApi:
         Raises:
             TooLargePageError: it needs more calls, or nests deeper, than is read.
         """
-        calls = 0
+        calls = byte_size = 0
 
         async def children(block_id: str, depth: int) -> tuple[Block, ...]:
-            nonlocal calls
+            nonlocal calls, byte_size
             if depth > DEEPEST:
                 raise TooLargePageError(f"Its blocks nest deeper than {DEEPEST} levels.")
             found: list[Object] = []
@@ -138,6 +141,9 @@ class NotionApi:
                     raise TooLargePageError(f"It needs more than {MOST_CALLS} calls: too many nested blocks.")
                 answer = self._client.blocks.children.list(block_id, start_cursor=cursor, page_size=PAGE_SIZE)
                 page = PageOfResults(await _answered(answer))
+                byte_size += len(orjson.dumps(page.results))
+                if byte_size > MOST_BYTES:
+                    raise TooLargePageError(f"Its blocks have more than {MOST_BYTES:,} bytes.")
                 found += [each for each in page.results if not is_trashed(each)]
                 if (cursor := page.next_cursor) is None:
                     break
@@ -145,10 +151,11 @@ class NotionApi:
 
         async def below(block: Object, depth: int) -> tuple[Block, ...]:
             is_other_page = block.get("type") in ("child_page", "child_database", "unsupported")
-            if block.get("has_children") is not True or is_other_page:
+            block_id = text_of(block.get("id"))
+            if block.get("has_children") is not True or is_other_page or not is_id(block_id):
                 return ()
             try:
-                return await children(text_of(block.get("id")), depth + 1)
+                return await children(block_id, depth + 1)
             except NotFoundError:
                 return ()  # a synced block whose original is not shared
 
