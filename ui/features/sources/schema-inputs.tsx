@@ -50,7 +50,9 @@ function SchemaInput({ control, part, field }: InputProps) {
         <SelectField {...shared}>
           {!field.isRequired && field.default === undefined && <option value="">–</option>}
           {field.choices.map((choice) => (
-            <option key={choice}>{choice}</option>
+            <option key={choice} value={choice}>
+              {choice.replaceAll("_", " ")}
+            </option>
           ))}
         </SelectField>
       );

@@ -67,6 +67,7 @@ class WebSettings(KindSchema):
     )
     delay_seconds: float = Field(default=0.0, ge=0, le=30, description="Least time between two requests to a host")
     javascript: Literal["when_needed", "always", "never"] = Field(
+        title="JavaScript",
         default="when_needed",
         description="Open pages in a browser: when they have no text without JavaScript, always (slow), or never",
     )
