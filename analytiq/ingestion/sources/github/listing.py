@@ -1,8 +1,4 @@
-"""Listings of GitHub: repository by repository, first issues by their last change, then files by path.
-
-Pages are asked for by the time of the last change, and not by number: an issue that changes meanwhile goes to the end
-of the list, and all behind it move up by one.
-"""
+"""Listings of GitHub: repository by repository, first issues by their last change, then files by path."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,9 +8,10 @@ from pydantic import BaseModel, Field, ValidationError
 
 from analytiq.errors import NotFoundError, PermanentError
 from analytiq.ingestion.sources.base import ListedBatch, ListedItem
+from analytiq.ingestion.sources.changed_list import ListPosition, latest, second_before
 from analytiq.ingestion.sources.github.api import MOST_PAGES, PAGE, GitHubApi
 from analytiq.ingestion.sources.github.items import RepositoryItems
-from analytiq.ingestion.sources.github.wire import Comparison, Entry, Issue, Repository, second_before
+from analytiq.ingestion.sources.github.wire import Comparison, Entry, Issue, Repository
 from analytiq.ingestion.sources.service_client import CredentialsRefusedError
 
 BATCH = 100
@@ -45,9 +42,7 @@ class Position(BaseModel):
     is_delta: bool
     repositories: dict[int, Known] = Field(default_factory=dict[int, Known])
     repository: int = 0
-    page: int = 1
-    since: datetime | None = None
-    seen: tuple[int, ...] = ()
+    place: ListPosition = ListPosition()
     are_issues_done: bool = False
     path: str = ""
     is_done: bool = False
@@ -134,33 +129,37 @@ class Listing:
         if not (self.choice.issues or self.choice.pull_requests):
             return
         state = position.repositories.get(repository.id, Known())
-        is_first = position.page == 1 and not position.seen
-        if position.since is None and state.changed is not None:
-            position = position.model_copy(update={"since": second_before(state.changed)})
-        asked, etag = position.since, state.etag if is_first else None
+        place = position.place
+        if place.since is None and state.changed is not None:
+            place = ListPosition(since=second_before(state.changed))
+        asked, etag = place.since, state.etag if place.is_first else None
         for _ in range(MOST_PAGES * 10):
-            answer, issues = await self.api.issues(repository, since=position.since, page=position.page, etag=etag)
+            answer, issues = await self.api.issues(repository, since=place.since, page=place.page, etag=etag)
             if answer.is_unchanged:
-                break
-            new = [issue for issue in issues if issue.number not in position.seen]
-            following = _behind(position, issues)
+                return
+            entries = [(issue.number, issue.updated_at) for issue in issues]
             is_last = len(issues) < PAGE and answer.link("next") is None
-            state = _advanced(state, issues)
-            is_same = is_first and is_last and asked is not None and second_before(state.changed or asked) == asked
+            state = state.model_copy(update={"changed": latest(state.changed, entries)})
+            # The next run asks for the same list only if nothing in it is newer than what was known.
+            is_same = (
+                place.is_first and is_last and asked is not None and second_before(state.changed or asked) == asked
+            )
             state = state.model_copy(update={"etag": answer.headers.get("etag") if is_same else None})
-            following = following.model_copy(
+            new = [issue for issue in issues if issue.number not in place.seen]
+            place, etag = place.behind(entries), None
+            position = position.model_copy(
                 update={
+                    "place": place,
                     "repositories": {**position.repositories, repository.id: state},
                     "are_issues_done": is_last,
                 }
             )
-            batch = self._batch_of(items, new, following)
-            position, is_first, etag = following, False, None
-            yield position, batch
+            yield position, self._batch_of(items, new, position)
             if is_last:
                 return
-            if not new and not issues:
-                raise PermanentError("GitHub lists pages without end. Run again later.")
+            if not issues:
+                break
+        raise PermanentError("GitHub lists pages without end. Run again later.")
 
     def _batch_of(self, items: RepositoryItems, issues: Sequence[Issue], position: Position) -> ListedBatch:
         self.held.clear()
@@ -225,23 +224,6 @@ def _given_up(position: Position) -> Position:
     state = position.repositories.get(position.repository, Known())
     states = {**position.repositories, position.repository: state.model_copy(update={"head": None, "etag": None})}
     return position.model_copy(update={"is_done": True, "repositories": states})
-
-
-def _behind(position: Position, issues: Sequence[Issue]) -> Position:
-    """Return the position behind a page: from the time of its last issue, or its next page if that time is the same."""
-    if not issues:
-        return position
-    since = second_before(issues[-1].updated_at)
-    if position.since is not None and since <= position.since:
-        seen = (*position.seen, *(issue.number for issue in issues))
-        return position.model_copy(update={"page": position.page + 1, "seen": tuple(dict.fromkeys(seen))[-2000:]})
-    seen = tuple(issue.number for issue in issues if issue.updated_at >= since)
-    return position.model_copy(update={"page": 1, "since": since, "seen": seen})
-
-
-def _advanced(state: Known, issues: Sequence[Issue]) -> Known:
-    times = [issue.updated_at for issue in issues] + ([state.changed] if state.changed else [])
-    return state.model_copy(update={"changed": max(times, default=None)})
 
 
 def _removed_paths(compared: Comparison, files: Mapping[str, Entry]) -> list[str]:

@@ -1,6 +1,6 @@
 """Objects of GitHub's REST API, as far as they are read here."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
@@ -137,8 +137,3 @@ class Content(WireModel):
 def told(time: datetime) -> str:
     """Return a time as GitHub writes it."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def second_before(time: datetime) -> datetime:
-    """Return the time a second earlier: lists since a time need not have what happened in that second."""
-    return time - timedelta(seconds=1)
