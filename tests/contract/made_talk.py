@@ -14,6 +14,8 @@ from analytiq.settings import SourceSettings
 from tests.contract.made_sources import Made, opening
 from tests.fakes.github_server import TOKEN as GITHUB_TOKEN
 from tests.fakes.github_server import GitHubServer
+from tests.fakes.gitlab_server import TOKEN as GITLAB_TOKEN
+from tests.fakes.gitlab_server import GitLabServer
 from tests.fakes.slack_server import TOKEN, SlackServer
 from tests.fakes.zendesk_server import EMAIL, ZendeskServer
 from tests.fakes.zendesk_server import TOKEN as ZENDESK_TOKEN
@@ -123,8 +125,35 @@ def made_zendesk(stack: ExitStack, _: Path) -> Made:
     return MadeTalk("zendesk", opening("zendesk", settings, OPERATOR, "", secrets), write, names=names)
 
 
+def made_gitlab(stack: ExitStack, _: Path) -> Made:
+    """Return a project with an issue, a page of the wiki or a file for each item."""
+    server = stack.enter_context(GitLabServer())
+    server.page_size = 25
+    project = server.add(7, "example/tool")
+    names: dict[str, str] = {}
+    numbers: dict[str, int] = {}
+
+    def write(name: str, content: str) -> None:
+        if name.startswith("z/"):
+            number = numbers.setdefault(name, len(numbers) + 1)
+            names[f"7:issues:{number}"] = name
+            server.add_issue(7, number, name)
+            project.notes[("issues", number)] = []
+            server.add_note(7, number, said(content))
+        elif name.startswith("a/b/"):
+            names[f"7:wiki:{name}"] = name
+            project.wiki[name] = {"slug": name, "title": name, "format": "markdown", "content": said(content)}
+        else:
+            names[f"7:file:{name}"] = name
+            project.commit({name: said(content).encode()})
+
+    settings: dict[str, JsonValue] = {"api_url": f"{server.url}/api/v4", "projects": ["example/tool"]}
+    return MadeTalk("gitlab", opening("gitlab", settings, OPERATOR, "", {"token": GITLAB_TOKEN}), write, names=names)
+
+
 TALK: dict[str, Callable[[ExitStack, Path], Made]] = {
     "github": made_github,
+    "gitlab": made_gitlab,
     "slack": made_slack,
     "zendesk": made_zendesk,
 }

@@ -1,0 +1,1 @@
+"""GitLab: issues, merge requests, wikis and files of projects."""
