@@ -57,7 +57,7 @@ _WRITES = (
     "update_prompt", "run_prompt", "cancel_prompt_run", "update_prompt_result", "update_chat_thread",
 )  # fmt: skip
 _DELETES = ("delete_tag", "delete_document", "delete_knowledge_base", "delete_prompt", "delete_chat_thread")
-_EXPORTS = ("download_prompt_results",)
+_EXPORTS = ("download_prompt_results", "download_source")
 _ADMINISTRATION_READ = (
     "list_access_tokens", "list_erasures", "get_erasure", "list_invitations", "list_audit_entries",
     "get_workers", "list_backups", "get_source_inbound",

@@ -1,6 +1,7 @@
 """`analytiq source …`: sources, whose items become documents, and their runs."""
 
 import json
+import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +22,14 @@ app = typer.Typer(help="Manage sources, whose items become documents and stay up
 
 SourceName = Annotated[str, typer.Argument(metavar="NAME-OR-ID")]
 SHOWN_PROBLEMS = 20
+
+
+class ExportFormat(StrEnum):
+    """Formats of an export."""
+
+    CSV = "csv"
+    JSON = "json"
+    NDJSON = "ndjson"
 
 
 class Vanished(StrEnum):
@@ -185,6 +194,26 @@ def source_log(
         if run_id is None:
             raise NotFoundError(f"The source {source.name!r} has not run yet. Start it with `source run`.")
         show(client, client.source_run(source.source_id, run_id), lists_changes=True)
+
+
+@app.command("export")
+def source_export(
+    *,
+    name: SourceName,
+    file_format: Annotated[ExportFormat, typer.Option("--format", help="Format of the file.")] = ExportFormat.CSV,
+    output: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Write the text, address and metadata of a source's documents."""
+    with api_client(data_dir) as client:
+        blocks = client.export_source(choose(client, name).source_id, file_format.value)
+        if output is None:
+            for block in blocks:
+                sys.stdout.buffer.write(block)
+            return
+        with output.open("wb") as file:
+            file.writelines(blocks)
+        note(f"Written to {output}.")
 
 
 @app.command("cancel")

@@ -80,6 +80,10 @@ class SourceCalls(Connection):
         """Test the settings of a source and list its first items."""
         return SourceCheck.model_validate_json(self._transport.call("POST", f"/sources/{segment(source_id)}/test"))
 
+    def export_source(self, source_id: str, file_format: str = "csv") -> Iterator[bytes]:
+        """Yield a source's documents with text, address and metadata, as csv, json or ndjson."""
+        return self._transport.blocks(f"/sources/{segment(source_id)}/export", query={"format": file_format})
+
     def source_items(self, source_id: str, *, name_search: str | None = None) -> Iterator[SourceItem]:
         """Yield all items of a source as its last runs found them."""
         query: Query = {"name_search": name_search}

@@ -205,6 +205,22 @@ class Transport:
                 raise ProblemError.of(response)
             yield from response.iter_lines()
 
+    def blocks(self, path: str, *, query: Mapping[str, str]) -> Iterator[bytes]:
+        """Yield the content of an answer as it arrives.
+
+        Raises:
+            ProblemError: the API refuses the call.
+            UnreachableError: the connection broke, or could not be opened.
+        """
+        try:
+            with self._http.stream("GET", self._prefix + path, params=dict(query)) as response:
+                if not response.is_success:
+                    response.read()
+                    raise ProblemError.of(response)
+                yield from response.iter_bytes()
+        except httpx.TransportError as error:
+            raise UnreachableError.of(error, self.url) from error
+
     def is_ready(self) -> bool:
         """Return whether the API is ready."""
         try:

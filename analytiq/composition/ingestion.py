@@ -33,6 +33,7 @@ from analytiq.ingestion.membership import Membership
 from analytiq.ingestion.parsing.memory import MemoryBudget
 from analytiq.ingestion.parsing.reading import DocumentReader
 from analytiq.ingestion.sources.cleaning import SourceCleaning
+from analytiq.ingestion.sources.export import SourceExport
 from analytiq.ingestion.sources.inbound import InboundAddresses
 from analytiq.ingestion.sources.inbound_messages import InboundMessages
 from analytiq.ingestion.sources.opening import Connectors
@@ -239,6 +240,11 @@ class Ingestion:
         rows = self._rows
         vanishing = Vanishing(rows, self.documents, self.changing)
         return SourceRunning(rows, self.connectors, ItemTaking(rows, self.uploads), vanishing)
+
+    @cached_property
+    def source_export(self) -> SourceExport:
+        """Exports of sources' documents."""
+        return SourceExport(self._rows.documents, self._rows.texts)
 
     @cached_property
     def inbound_addresses(self) -> InboundAddresses:

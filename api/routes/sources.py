@@ -3,7 +3,9 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
+from fastapi.responses import StreamingResponse
 
+from analytiq.ingestion.sources.export import ExportFormat
 from analytiq.ingestion.sources.registry import known_kinds
 from analytiq.models.source import ItemOutcome
 from analytiq.storage.repositories.source_items import ItemQuery
@@ -25,6 +27,12 @@ from api.schemas.sources import (
     SourceUpdate,
 )
 from api.schemas.wire import Flag
+
+EXPORT_TYPES = {
+    ExportFormat.CSV: "text/csv; charset=utf-8",
+    ExportFormat.JSON: "application/json",
+    ExportFormat.NDJSON: "application/x-ndjson",
+}
 
 router = APIRouter(tags=["sources"], route_class=ApiRoute)
 
@@ -134,6 +142,31 @@ async def list_source_items(
     query = ItemQuery(search=name_search, has_problem=has_problem)
     found, total = await services.ingestion.sources.items(organization.id, source_id, query, skip=skip, limit=limit)
     return SourceItemList.from_items(found, total=total, skip=skip)
+
+
+@router.get(
+    "/sources/{source_id}/export",
+    operation_id="download_source",
+    response_class=StreamingResponse,
+    responses={200: {"content": {kind: {} for kind in EXPORT_TYPES.values()}, "description": "The documents"}},
+)
+async def download_source(
+    services: ServicesOf,
+    organization: CurrentOrganization,
+    source_id: str,
+    format: Annotated[ExportFormat, Query()] = ExportFormat.CSV,  # noqa: A002  # its name on the wire
+) -> StreamingResponse:
+    """Download a source's documents: extracted text (`content`), address (`source`) and `metadata`.
+
+    As CSV, as a JSON list, or a JSON object a line. In CSV, an apostrophe precedes text that a spreadsheet would
+    evaluate as a formula.
+    """
+    source = await services.ingestion.sources.get(organization.id, source_id)
+    return StreamingResponse(
+        services.ingestion.source_export.pieces(source, format),
+        media_type=EXPORT_TYPES[format],
+        headers={"Content-Disposition": f'attachment; filename="source-{source_id}.{format.value}"'},
+    )
 
 
 @router.post("/sources/{source_id}/runs", status_code=202, operation_id="run_source")

@@ -1,12 +1,26 @@
 """Pushes to inbound addresses of sources: what is signed is taken in at once, and nothing else."""
 
 import base64
+import hashlib
+import hmac
+import json
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.e2e.driving import accepted, eventually, make_knowledge_base, make_tag, problem_of, search, unique
+from analytiq.client import Client
+from analytiq.client.errors import ProblemError
+from tests.e2e.driving import (
+    accepted,
+    eventually,
+    make_knowledge_base,
+    make_tag,
+    problem_of,
+    search,
+    unique,
+    wait_until_read,
+)
 from tests.e2e.running_platform import Running
 from tests.fakes.pusher import Pusher, SignedPush
 
@@ -177,3 +191,39 @@ def test_hostile_bodies_are_refused_whole(inbox: Inbox) -> None:
     problem_of(inbox.send(inbox.pusher.signed(b"--x--", "multipart/form-data; boundary=x")), 400, field="items")
     problem_of(inbox.send(inbox.pusher.signed(b" " * (16 * 1024 * 1024 + 1))), 413)
     assert accepted(inbox.client.get("/documents", params={"tag_ids": inbox.tag}))["total_count"] == 0
+
+
+def test_notion_tells_its_secret_and_signs_by_it(running: Running, client: httpx.Client) -> None:
+    credentials = {"token": "ntn_0123456789abcdef0123456789abcdef"}
+    body = {"name": unique("notion"), "kind": "notion", "credentials": credentials}
+    path = f"/sources/{accepted(client.post('/sources', json=body), 201)['source_id']}/inbound"
+    url = running.url + accepted(client.post(path, json={}), 201)["url"]
+    accepted(httpx.post(url, json={"verification_token": "secret_of_notion"}))
+    assert accepted(client.get(path))["learned_secret"] == "secret_of_notion"
+    event = b'{"id": "e1", "type": "page.locked", "entity": {"type": "person", "id": "x"}}'
+    forged = {"x-notion-signature": f"sha256={'0' * 64}", "content-type": "application/json"}
+    problem_of(httpx.post(url, content=event, headers=forged), 403, code="push_refused")
+    digest = hmac.new(b"secret_of_notion", event, hashlib.sha256).hexdigest()
+    for _ in range(2):
+        accepted(httpx.post(url, content=event, headers={**forged, "x-notion-signature": f"sha256={digest}"}))
+    assert accepted(client.get(path))["learned_secret"] is None
+    problem_of(httpx.post(url, json={"verification_token": "of another"}), 403, code="push_refused")
+
+
+def test_export_is_the_organizations_own(inbox: Inbox, running: Running, other_client: httpx.Client) -> None:
+    inbox.push({"id": "1", "name": "a.txt", "text": "=1+1", "url": "https://x.example/a"})
+    path = f"/sources/{inbox.source}/export"
+    wait_until_read(
+        inbox.client,
+        accepted(inbox.client.get("/documents", params={"tag_ids": inbox.tag}))["documents"][0]["document_id"],
+    )
+    exported = inbox.client.get(path)
+    assert exported.headers["content-type"] == "text/csv; charset=utf-8"
+    assert exported.text.splitlines()[1].startswith('"\'=1+1","https://x.example/a","{""title"": ""a.txt""')
+    problem_of(other_client.get(path), 404)
+    problem_of(inbox.client.get(path, params={"format": "xml"}), 400)
+    with Client(running.url, running.organization_id, running.token) as own:
+        lines = b"".join(own.export_source(inbox.source, "ndjson")).splitlines()
+        assert [json.loads(line)["content"] for line in lines] == ["=1+1"]
+        with pytest.raises(ProblemError):
+            list(own.export_source("f" * 24))

@@ -2021,6 +2021,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/sources/{source_id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download Source
+         * @description Download a source's documents: extracted text (`content`), address (`source`) and `metadata`.
+         *
+         *     As CSV, as a JSON list, or a JSON object a line. In CSV, an apostrophe precedes text that a spreadsheet would
+         *     evaluate as a formula.
+         */
+        get: operations["download_source"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/sources/{source_id}/runs": {
         parameters: {
             query?: never;
@@ -4601,6 +4624,12 @@ export interface components {
             /** @description Weights of the retrievers; null if a single one found all matches */
             weights: components["schemas"]["WeightsResponse"] | null;
         };
+        /**
+         * ExportFormat
+         * @description Formats of an export.
+         * @enum {string}
+         */
+        ExportFormat: "csv" | "json" | "ndjson";
         /**
          * ExternalIdentity
          * @description An item of another system. `source` and `external_id` name one document of the organization.
@@ -18360,6 +18389,79 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SourceItemList"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    download_source: {
+        parameters: {
+            query?: {
+                format?: components["schemas"]["ExportFormat"];
+            };
+            header?: never;
+            path: {
+                source_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The documents */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv; charset=utf-8": unknown;
+                    "application/json": unknown;
+                    "application/x-ndjson": unknown;
                 };
             };
             /** @description Invalid request */

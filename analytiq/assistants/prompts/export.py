@@ -8,14 +8,13 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from analytiq.ingestion.documents.spreadsheet_cells import neutralised
 from analytiq.models.prompt_run import PromptResult
 from analytiq.storage.repositories.documents import DocumentRepository
 from analytiq.storage.repositories.prompt_results import PromptResultRepository, ResultQuery
 
 OWN_COLUMNS = ("document_id", "document_name", "version", "run_id", "is_verified", "is_edited", "updated_at")
 ROWS_AT_ONCE = 200
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""Beginnings that spreadsheets interpret as a formula, full width included (OWASP, "CSV Injection")."""
 
 
 class ResultExport:
@@ -60,11 +59,6 @@ class ResultExport:
     ) -> list[tuple[PromptResult, str]]:
         names = await self._documents.names(organization_id, [result.document_id for result in results])
         return [(result, names.get(result.document_id, "")) for result in results]
-
-
-def neutralised(text: str) -> str:
-    """Return the text with an apostrophe before it if a spreadsheet would run it; do not pass numbers."""
-    return f"'{text}" if text.lstrip(" ").startswith(FORMULA_STARTS) else text
 
 
 def answer_of(result: PromptResult) -> JsonValue:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analytiq.errors import ConflictError
+from analytiq.ingestion.documents.naming import LONGEST_EXTERNAL_ID
 from analytiq.ingestion.sources.inbound import Inbound
 from analytiq.ingestion.sources.push_taking import PushedItem, PushTaking
 from analytiq.ingestion.sources.pushing import PushAnswer
@@ -60,8 +61,9 @@ class InboundMessages:
         _require_no_replay(state)
         if state is MessageState.DONE:
             return False
-        if answer.external_ids or answer.is_whole:
-            await self._runs.look_again(source, answer.external_ids, is_whole=answer.is_whole, request_id=request_id)
+        named = [each for each in answer.external_ids if 0 < len(each) <= LONGEST_EXTERNAL_ID and "\0" not in each]
+        if named or answer.is_whole:
+            await self._runs.look_again(source, named, is_whole=answer.is_whole, request_id=request_id)
         await self._addresses.finish_message(address, answer.message_id)
         return True
 

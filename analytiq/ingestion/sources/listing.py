@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from analytiq.errors import InvalidInputError, NotFoundError, PermanentError
 from analytiq.ingestion.sources.base import Connector, ItemGoneError, ListedBatch, ListedItem, SourceSilentError
 from analytiq.ingestion.sources.taking import OpenSource, storable_id
-from analytiq.models.source import SourceItem, SourceRun
+from analytiq.models.source import RunTrigger, SourceItem, SourceRun
 
 FOUND_AT_ONCE = 50
 """Items of a batch that are found one by one."""
@@ -54,7 +54,7 @@ class CutBatch:
         notes = [*self.batch.problems, *self.batch.notes]
         if self.is_cut:
             notes.append(f"The source has more than {max_items:,} items, the most of a source; the rest is left out.")
-        if run.is_delta is None and self.batch.is_delta:
+        if run.is_delta is None and self.batch.is_delta and not run.external_ids:
             notes.append("The source tells its changes: unchanged items are not listed, and not counted.")
         if self.contradicts(run):
             notes.append("The connector listed changes only, and then everything. Nothing is removed.")
@@ -80,13 +80,21 @@ async def next_batch(opened: OpenSource, batches: AsyncGenerator[ListedBatch]) -
 async def selected(opened: OpenSource) -> AsyncGenerator[ListedBatch]:
     """List the selected items of a run; the cursor is the number of those before."""
     run = opened.run
+    # A service names deleted items too: what it no longer has is removed.
+    is_pushed = run.trigger is RunTrigger.PUSH
     for start in range(int(run.cursor or 0), len(run.external_ids), FOUND_AT_ONCE):
         ids = run.external_ids[start : start + FOUND_AT_ONCE]
         items: list[ListedItem] = []
+        removed: list[str] = []
         for external_id in ids:
             item = await opened.connector.find(external_id)
-            items.append(item or ListedItem(external_id=external_id, name=external_id, failure=NOT_FOUND))
-        yield ListedBatch(items=items, cursor=str(start + len(ids)))
+            if item is not None:
+                items.append(item)
+            elif is_pushed:
+                removed.append(external_id)
+            else:
+                items.append(ListedItem(external_id=external_id, name=external_id, failure=NOT_FOUND))
+        yield ListedBatch(items=items, cursor=str(start + len(ids)), removed=removed, is_delta=is_pushed)
 
 
 async def found_again(opened: OpenSource, failed: Sequence[SourceItem]) -> ListedBatch:

@@ -7,7 +7,12 @@ from analytiq.ingestion.sources.pushing import PushReader
 from analytiq.ingestion.sources.registry import known_kinds
 
 _ROOM = "analytiq.ingestion.sources.kinds"
-BUILT_IN_READERS: dict[str, str] = {}
+BUILT_IN_READERS = {
+    "confluence": "confluence_pushes:read_push",
+    "github": "github_pushes:read_push",
+    "notion": "notion_pushes:read_push",
+    "slack": "slack_pushes:read_push",
+}
 """Module and function by kind."""
 
 

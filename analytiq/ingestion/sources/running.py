@@ -159,12 +159,12 @@ class SourceRunning:
                 batches = selected(opened) if run.external_ids else connector.list_changes(run.cursor)
                 async with aclosing(batches):
                     listed = await self._list(turn, opened, batches)
-                if listed is not None and listed.is_delta:
+                if listed is not None and listed.is_delta and not listed.external_ids:
                     listed = await self._try_failed_again(turn, opened, listed)
                 if listed is None:
                     return await self._go_on_later(run)
                 run = listed
-            if run.external_ids:
+            if run.external_ids and not run.is_delta:
                 return await self._finish(turn, source, run, "Done with the selected items.")
             await self._remove(turn, source, run)
         finally:

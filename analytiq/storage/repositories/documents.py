@@ -192,6 +192,16 @@ class DocumentRepository:
         """Return a page of documents, and the total count of matches."""
         return await page_of(self._collection, organization_id, query, skip=skip, limit=limit)
 
+    async def of_source_after(
+        self, organization_id: str, source: str, *, after: str | None, limit: int
+    ) -> list[Document]:
+        """Return documents of an external source, by their external id."""
+        query: Row = {"organization_id": organization_id, "external_identity.source": source}
+        if after is not None:
+            query["external_identity.external_id"] = {"$gt": after}
+        cursor = self._collection.find(query).sort("external_identity.external_id", 1).limit(limit)
+        return [decode(Document, row) async for row in cursor]
+
     async def change(
         self, session: Session, organization_id: str, document_id: str, changes: Mapping[str, Any]
     ) -> Document | None:
