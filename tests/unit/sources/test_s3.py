@@ -2,6 +2,7 @@
 
 import gzip
 from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
 
 import pytest
 from aiohttp import web
@@ -191,6 +192,7 @@ async def batches_of(connector: Connector) -> list[ListedBatch]:
         [page(*(f"{number:05}" for number in range(1001)))],
         [(200, {}, b"<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>")],
         [(200, {}, b"<ListBucketResult><Contents><Key>a</Key><Size>-1</Size></Contents></ListBucketResult>")],
+        [page("a" * 5000)],
         [(200, {}, b"<html><body>Welcome")],
         [(200, {}, b"<html/>")],
         [(200, {}, b"<a>" * 100_000)],
@@ -320,3 +322,20 @@ def test_wrong_settings_are_refused(settings: dict[str, JsonValue], credentials:
     with pytest.raises(InvalidInputError) as refused:
         opening("s3", settings, LOCAL, credentials=credentials)
     assert "secret@" not in refused.value.detail
+
+
+async def test_credentials_of_the_machine_are_never_used(
+    scripted: Scripted, hostile: Connector, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "credentials").write_text("[default]\naws_access_key_id = AKIAFILE\naws_secret_access_key = s\n")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAMACHINE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "t")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    scripted.answers = [page("a")]
+    assert [item.external_id for item in await listed(hostile)] == ["a"]
+    (request,) = scripted.asked
+    assert "authorization" not in request.headers
+    assert not any("token" in name.lower() for name in request.headers)

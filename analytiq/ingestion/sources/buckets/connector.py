@@ -27,7 +27,8 @@ PAGE = 1000
 """Most objects of a page, which is the most of all stores."""
 MOST_EMPTY_PAGES = 100
 """Most pages without objects one after the other; stores answer so while they search."""
-LONGEST_KEY_BYTES = 4096
+LONGEST_KEY = 4096
+"""Most characters of a key; stores allow 1,024 bytes or characters."""
 LONGEST_TYPE = 200
 UNKNOWN_TYPES = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-www-form-urlencoded"})
 """Types of objects that were stored without one."""
@@ -101,6 +102,8 @@ class BucketConnector:
             page = await self._bucket.page(position, PAGE)
             if len(page.objects) > PAGE:
                 raise PermanentError(f"The store answers with more than the {PAGE:,} objects that it was asked for.")
+            if any(len(found.key) > LONGEST_KEY for found in page.objects):
+                raise PermanentError(f"The store lists a key of more than {LONGEST_KEY:,} characters.")
             objects = _behind(page.objects, skipped_to)
             problems = self._problems_of(page.objects, position.after)
             batches = [objects[start : start + BATCH] for start in range(0, len(objects), BATCH)] or [()]
@@ -126,7 +129,7 @@ class BucketConnector:
         """See Connector."""
         if not external_id or not external_id.startswith(self._prefix):
             return None
-        if any(map(is_control, external_id)) or len(external_id.encode("utf-8", "replace")) > LONGEST_KEY_BYTES:
+        if any(map(is_control, external_id)) or len(external_id) > LONGEST_KEY:
             return None
         found = await self._bucket.head(external_id)
         return self._item(found) if found is not None else None

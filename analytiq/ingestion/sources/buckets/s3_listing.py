@@ -11,6 +11,7 @@ from analytiq.errors import PermanentError
 from analytiq.ingestion.parsing.xml_part import Element, parsed_xml
 from analytiq.ingestion.sources.buckets.keys import BucketObject
 
+LONGEST_TIME = 40
 ARCHIVED = frozenset({"GLACIER", "DEEP_ARCHIVE"})
 """Storage classes whose objects are read only after a restore; GLACIER_IR is read at once."""
 
@@ -52,7 +53,7 @@ def _object(entry: Element, *, is_encoded: bool) -> BucketObject:
     size = _text(values.get("Size"))
     if not key or not (size.isascii() and size.isdigit() and len(size) < 19):
         raise PermanentError("The store lists an object without key or size.")
-    modified = _text(values.get("LastModified"))
+    modified = _text(values.get("LastModified"))[:LONGEST_TIME]
     restore = values.get("RestoreStatus")
     is_restored = restore is not None and bool(text_of(restore, "RestoreExpiryDate"))
     return BucketObject(
