@@ -12,6 +12,7 @@ from analytiq.ingestion.sources.base import ListedItem
 from analytiq.settings import SourceSettings
 from tests.contract.made_sources import Made, opening
 from tests.fakes.dovecot import HOST, PASSWORD, PROGRAM, USER, Dovecot
+from tests.fakes.google_drive_server import GoogleDriveServer
 from tests.fakes.graph_server import GraphServer
 
 LOCAL = SourceSettings(private_hosts=("127.0.0.1", HOST))
@@ -84,4 +85,24 @@ def made_sharepoint(stack: ExitStack, _: Path) -> Made:
     return Made("sharepoint", opened, write, "Documents/Shelf/")
 
 
-DRIVES = {"imap": made_imap, "onedrive": made_onedrive, "sharepoint": made_sharepoint}
+def made_google_drive(stack: ExitStack, _: Path) -> Made:
+    """Return a folder of Google Drive; the other file is not in it."""
+    server = stack.enter_context(GoogleDriveServer())
+    server.write("other.txt", "Behind another folder.")
+    server.write("Shelf/none.txt", "")
+    settings = {**server.settings, "folder": server.id_of("Shelf")}
+    server.delete(server.id_of("none.txt"))
+
+    def write(name: str, content: str) -> None:
+        server.write(f"Shelf/{name}", content)
+
+    opened = opening("google-drive", settings, LOCAL, credentials=server.credentials)
+    return Made("google-drive", opened, write, "Shelf/")
+
+
+DRIVES = {
+    "google-drive": made_google_drive,
+    "imap": made_imap,
+    "onedrive": made_onedrive,
+    "sharepoint": made_sharepoint,
+}

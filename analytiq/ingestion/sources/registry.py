@@ -32,6 +32,7 @@ BUILT_IN_KINDS = (
     EntryPoint("confluence", f"{_ROOM}.confluence:ConfluenceConnector", ENTRY_POINT_GROUP),
     EntryPoint("jira", f"{_ROOM}.jira:JiraConnector", ENTRY_POINT_GROUP),
     EntryPoint("notion", f"{_ROOM}.notion:NotionConnector", ENTRY_POINT_GROUP),
+    EntryPoint("google-drive", f"{_ROOM}.google_drive:GoogleDriveConnector", ENTRY_POINT_GROUP),
     EntryPoint("imap", f"{_ROOM}.imap:ImapConnector", ENTRY_POINT_GROUP),
     EntryPoint("push", f"{_ROOM}.push:PushConnector", ENTRY_POINT_GROUP),
     EntryPoint("onedrive", f"{_ROOM}.onedrive:OneDriveConnector", ENTRY_POINT_GROUP),

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from analytiq.errors import NotFoundError, PermanentError
 from analytiq.ingestion.sources.base import ListedBatch, ListedItem, PositionExpiredError, SourceContext
+from analytiq.ingestion.sources.drives.folders import Folder, FolderPaths, FolderStates
 from analytiq.ingestion.sources.item_names import path_name
-from analytiq.ingestion.sources.microsoft.folders import FolderPaths, FolderStates
 from analytiq.ingestion.sources.microsoft.graph import MOST_PAGES, SERVICE, Graph, is_id
 from analytiq.ingestion.sources.microsoft.wire import Drive, DriveItem, Page
 from analytiq.ingestion.sources.wire import readable
@@ -131,8 +131,8 @@ class DriveListing:
         items: dict[str, DriveItem] = {}
         for item in readable(DriveItem, page.value)[0]:
             if item.folder is not None and item.deleted is None:
-                self._folders_of(drive).note(item)
-                if states.has_changed(item) and is_delta:
+                self._folders_of(drive).note(_folder(item))
+                if states.has_changed(_folder(item)) and is_delta:
                     raise PositionExpiredError("A folder was renamed or moved, so all its files have other names.")
             elif item.deleted is not None and is_delta and states.knows(item.id):
                 raise PositionExpiredError("A folder was deleted, with files that are not named.")
@@ -181,11 +181,15 @@ class DriveListing:
     def _folders_of(self, drive: Drive) -> FolderPaths:
         if drive.id not in self._paths:
 
-            async def get_item(item_id: str) -> DriveItem:
-                return await self._graph.item(drive.id, item_id)
+            async def get_folder(item_id: str) -> Folder:
+                return _folder(await self._graph.item(drive.id, item_id))
 
-            self._paths[drive.id] = FolderPaths(get_item)
+            self._paths[drive.id] = FolderPaths(get_folder)
         return self._paths[drive.id]
+
+
+def _folder(item: DriveItem) -> Folder:
+    return Folder(item.id, item.name, None if item.root is not None else item.parent.id)
 
 
 def _reason(item: DriveItem) -> str | None:

@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from analytiq.errors import NotFoundError
-from analytiq.ingestion.sources.microsoft.wire import DriveItem
 
 DEEPEST = 100
 MOST_FOLDERS = 30_000
@@ -19,45 +18,52 @@ MOST_FOLDERS = 30_000
 _ID_BYTES = 8
 _STATE_BYTES = 4
 
-GetItem = Callable[[str], Awaitable[DriveItem]]
-
 
 @dataclass(frozen=True, slots=True)
-class _Folder:
+class Folder:
+    """A folder of a drive. `parent_id` is None for the root, whose name is no part of paths."""
+
+    id: str
     name: str
     parent_id: str | None
+
+
+GetFolder = Callable[[str], Awaitable[Folder]]
 
 
 class FolderPaths:
     """The paths of a drive's folders, asked for where the listing has not named them."""
 
-    def __init__(self, get_item: GetItem) -> None:
-        self._get_item = get_item
-        self._folders: dict[str, _Folder] = {}
+    def __init__(self, get_folder: GetFolder) -> None:
+        self._get_folder = get_folder
+        self._folders: dict[str, Folder | None] = {}
 
-    def note(self, item: DriveItem) -> None:
+    def note(self, folder: Folder) -> None:
         """Note a folder that the listing names."""
-        self._folders[item.id] = _Folder(item.name, None if item.root is not None else item.parent.id)
+        self._folders[folder.id] = folder
 
-    async def names(self, folder_id: str | None) -> list[str] | None:
-        """Return the names of the folders from the root to a folder; None if it does not exist any more."""
-        names: list[str] = []
+    async def chain(self, folder_id: str | None) -> list[Folder] | None:
+        """Return the folders from the root to a folder; None if one does not exist any more, or is not visible."""
+        chain: list[Folder] = []
         for _ in range(DEEPEST):
             if folder_id is None:
-                return names[::-1]
-            folder = self._folders.get(folder_id)
-            if folder is None:
+                return chain[::-1]
+            if folder_id not in self._folders:
                 try:
-                    self.note(await self._get_item(folder_id))
+                    self._folders[folder_id] = await self._get_folder(folder_id)
                 except NotFoundError:
-                    return None
-                folder = self._folders.get(folder_id)
+                    self._folders[folder_id] = None
+            folder = self._folders[folder_id]
             if folder is None:
                 return None
-            if folder.parent_id is not None:
-                names.append(folder.name)
+            chain.append(folder)
             folder_id = folder.parent_id
         return None
+
+    async def names(self, folder_id: str | None) -> list[str] | None:
+        """Return the names of the folders from the root, without it, to a folder; None as `chain`."""
+        chain = await self.chain(folder_id)
+        return None if chain is None else [folder.name for folder in chain if folder.parent_id is not None]
 
 
 class FolderStates:
@@ -66,9 +72,9 @@ class FolderStates:
     def __init__(self, states: Mapping[bytes, bytes] | None = None) -> None:
         self._states = dict(states or {})
 
-    def has_changed(self, item: DriveItem) -> bool:
+    def has_changed(self, folder: Folder) -> bool:
         """Note a folder; return True if it was known with another name or place."""
-        key, state = _key(item.id), _state(item)
+        key, state = _key(folder.id), _state(folder)
         known = self._states.get(key)
         if len(self._states) <= MOST_FOLDERS:
             self._states[key] = state
@@ -100,5 +106,5 @@ def _key(item_id: str) -> bytes:
     return hashlib.sha256(item_id.encode()).digest()[:_ID_BYTES]
 
 
-def _state(item: DriveItem) -> bytes:
-    return hashlib.sha256(f"{item.parent.id}/{item.name}".encode()).digest()[:_STATE_BYTES]
+def _state(folder: Folder) -> bytes:
+    return hashlib.sha256(f"{folder.parent_id}/{folder.name}".encode()).digest()[:_STATE_BYTES]

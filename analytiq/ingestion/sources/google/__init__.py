@@ -1,0 +1,1 @@
+"""Files of Google Drive: the parts of the kind `google-drive`."""
