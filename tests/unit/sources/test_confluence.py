@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Iterator
 import pytest
 from pydantic import JsonValue
 
-from analytiq.errors import AnalytiqError, PermanentError
+from analytiq.errors import AnalytiqError, InvalidInputError, PermanentError
 from analytiq.ingestion.parsing.html import html_document
 from analytiq.ingestion.sources import service_client
 from analytiq.ingestion.sources.base import Connector, ItemAccess, ItemGoneError, ListedItem
@@ -225,6 +225,9 @@ async def test_only_the_named_spaces_are_listed(confluence: ConfluenceServer, co
 
 
 async def test_refusals_are_told(confluence: ConfluenceServer, connector: Connector) -> None:
+    confluence.script = [(404, {})]
+    with pytest.raises(InvalidInputError, match="deployment"):
+        await connector.check()
     confluence.token = "another"
     with pytest.raises(CredentialsRefusedError, match="Confluence"):
         await connector.check()

@@ -262,6 +262,9 @@ async def test_refusals_are_told(jira: JiraServer, connector: Connector, monkeyp
     jira.script = [(429, {"Retry-After": "90"})]
     with pytest.raises(RateLimitedError, match="Jira"):
         await listed(connector)
+    jira.script = [(404, {})]
+    with pytest.raises(InvalidInputError, match="deployment"):
+        await connector.check()
     jira.token = "another"
     with pytest.raises(CredentialsRefusedError, match="Jira"):
         await connector.check()

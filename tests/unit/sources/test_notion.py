@@ -1,6 +1,6 @@
 """Notion: blocks and properties as text, and a listing that survives what the service does."""
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 
 import pytest
 from pydantic import JsonValue
@@ -8,9 +8,12 @@ from pydantic import JsonValue
 from analytiq.errors import AnalytiqError, PermanentError, RateLimitedError
 from analytiq.ingestion.parsing.html import html_document
 from analytiq.ingestion.sources import service_client
-from analytiq.ingestion.sources.base import Connector, ItemGoneError, ItemRefusedError, ListedItem
+from analytiq.ingestion.sources.base import Connector, ItemGoneError, ItemRefusedError, KnownItem, ListedItem
+from analytiq.ingestion.sources.kinds import notion as kind_module
 from analytiq.ingestion.sources.service_client import CredentialsRefusedError
 from analytiq.ingestion.sources.wikis import notion_api
+from analytiq.ingestion.sources.wikis.notion_api import NotionApi
+from analytiq.ingestion.sources.wikis.notion_places import Places
 from analytiq.settings import SourceSettings
 from tests.contract.made_sources import opening
 from tests.fakes.notion_server import NotionServer, block, paragraph, rich
@@ -234,6 +237,48 @@ async def test_deep_long_and_gone_pages_are_told(
     del notion.pages[gone], notion._blocks[gone]
     with pytest.raises(ItemGoneError):
         await connector.fetch(items["Gone"])
+
+
+async def test_places_in_columns_cost_calls_once(notion: NotionServer, connector: Connector) -> None:
+    home = notion.add_page("Home", block("column_list", None, block("column", None, paragraph("Words."))))
+    (outer,) = notion.block_ids(home)
+    (inner,) = notion.block_ids(outer)
+    page = notion.add_page("Inside", parent=inner)
+    notion.tick(10)
+    items = await listed(connector)
+    assert items.keys() == {"Home", "Home/Inside"}
+    notes = {item.external_id: KnownItem(item.version, item.note) for item in items.values()}
+
+    async def find_known(ids: Sequence[str]) -> Mapping[str, KnownItem]:
+        return {each: notes[each] for each in ids if each in notes}
+
+    api = NotionApi(OPERATOR, notion.url, notion.token, per_second=100)
+    places = Places(api, find_known)
+    notion.asked.clear()
+    await places.recall([notion.pages[page]])
+    above = await places.above(notion.pages[page])
+    assert (above.folders, notion.asked) == (("Home",), [])
+    notion.move(page, None)
+    await places.recall([notion.pages[page]])
+    assert (await places.above(notion.pages[page])).folders == ()
+    await api.close()
+
+
+async def test_answers_that_take_long_are_handed_on_in_parts(
+    notion: NotionServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kind_module, "SLOW_SECONDS", -1.0)
+    source = notion.add_database("Tasks")
+    ids = [notion.add_page(f"Page {number}", parent=(None, source)[number % 2]) for number in range(8)]
+    notion.tick(10)
+    connector = connecting(notion)
+    batches = [batch async for batch in connector.list_changes(None)]
+    assert len(batches) > 6
+    assert sorted(item.external_id for batch in batches for item in batch.items) == sorted(ids)
+    for index, batch in enumerate(batches):
+        rest = [item for later in batches[index + 1 :] for item in later.items]
+        assert [item async for later in connector.list_changes(batch.cursor) for item in later.items] == rest
+    await connector.close()
 
 
 async def test_only_the_named_pages_and_those_below_are_listed(notion: NotionServer) -> None:

@@ -133,7 +133,12 @@ class ConfluenceConnector:
 
     async def check(self) -> None:
         """See Connector."""
-        found = await self._spaces()
+        try:
+            found = await self._spaces()
+        except NotFoundError:
+            raise InvalidInputError.of_field(
+                "settings.url", "Confluence has no interface there. Check the address and `deployment`."
+            ) from None
         missing = self._missing(found)
         if missing:
             raise InvalidInputError.of_field(

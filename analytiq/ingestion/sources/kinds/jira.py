@@ -159,7 +159,12 @@ class JiraConnector:
 
     async def check(self) -> None:
         """See Connector."""
-        await self._api.check()
+        try:
+            await self._api.check()
+        except NotFoundError:
+            raise InvalidInputError.of_field(
+                "settings.url", "Jira has no interface there. Check the address and `deployment`."
+            ) from None
         try:
             await self._api.search(f"{self._settings.scope} ORDER BY created ASC", None)
         except PermanentError:

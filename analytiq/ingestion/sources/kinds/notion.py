@@ -1,5 +1,6 @@
 """Pages of Notion, and the rows of its databases."""
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -40,6 +41,8 @@ TEXT_VERSION = 1
 """Raise it when the text that is made of equal blocks changes: all pages are fetched once more."""
 SETTLED = timedelta(minutes=2)
 """Age from which an edit is told by its time, which Notion gives in whole minutes."""
+SLOW_SECONDS = 30.0
+"""Time after which a part of an answer is handed on: the places of its pages may cost a call each."""
 MOST_DATABASES = 10_000
 PASSES = 3
 """Most passes over the pages: an edit moves a page, and may hide others from a pass."""
@@ -105,6 +108,7 @@ class _Position:
         number: of the pass over the pages, from 0.
         began: the time of this pass in ISO 8601, on Notion's clock.
         is_disturbed: a page was edited during this pass.
+        behind: the last page that was handed on of the answer at the cursor, "" before the first.
     """
 
     part: str = PAGES
@@ -113,6 +117,7 @@ class _Position:
     number: int = 0
     began: str = ""
     is_disturbed: bool = False
+    behind: str = ""
 
     @classmethod
     def of(cls, cursor: str | None) -> "_Position":
@@ -125,7 +130,7 @@ class _Position:
     def after(self, page: PageOfResults) -> "_Position":
         """Return the position behind an answer of the search."""
         if page.next_cursor:
-            return replace(self, cursor=page.next_cursor)
+            return replace(self, cursor=page.next_cursor, behind="")
         if self.is_disturbed and self.number + 1 < PASSES:
             return _Position(number=self.number + 1)
         return _Position(ROWS)
@@ -178,11 +183,14 @@ class NotionConnector:
                 position = position.disturbed_by(page.results)
                 others = [each for each in page.results if _source_of(each) not in sources]
                 after = position.after(page)
-                yield ListedBatch(items=await self._listed(others), cursor=after.stored)
+                async for items, last_id in self._listed(_behind(others, position.behind)):
+                    # Behind a part of an answer that took long, the next turn asks for the answer again.
+                    reached = replace(position, behind=last_id) if last_id else after
+                    yield ListedBatch(items=items, cursor=reached.stored)
                 position = after
         for source_id in sorted(each for each in sources if each >= position.source_id):
-            at = position.cursor if source_id == position.source_id else None
-            async for batch in self._rows(source_id, at):
+            begin = position if source_id == position.source_id else _Position(ROWS, source_id)
+            async for batch in self._rows(begin):
                 yield batch
 
     async def find(self, external_id: str) -> ListedItem | None:
@@ -193,7 +201,7 @@ class NotionConnector:
             page = await self._api.page(external_id)
         except NotFoundError:
             return None
-        items = await self._listed([page])
+        items = [item async for some, _ in self._listed([page]) for item in some]
         return items[0] if items else None
 
     async def fetch(self, item: ListedItem) -> FetchedItem:
@@ -226,37 +234,50 @@ class NotionConnector:
         self._places.learn(list(found.values()))
         return found
 
-    async def _rows(self, source_id: str, cursor: str | None) -> AsyncGenerator[ListedBatch]:
+    async def _rows(self, position: _Position) -> AsyncGenerator[ListedBatch]:
         async def rows(at: str | None) -> PageOfResults:
-            return await self._api.rows(source_id, at)
+            return await self._api.rows(position.source_id, at)
 
         # The ids of data sources have one length, so a text behind this one begins the next.
-        at_end = _Position(ROWS, f"{source_id}~").stored
+        at_end = _Position(ROWS, f"{position.source_id}~")
         try:
-            async for page in each_page(rows, cursor):
-                after = _Position(ROWS, source_id, page.next_cursor).stored if page.next_cursor else at_end
-                yield ListedBatch(items=await self._listed(page.results), cursor=after)
+            async for page in each_page(rows, position.cursor):
+                after = _Position(ROWS, position.source_id, page.next_cursor) if page.next_cursor else at_end
+                async for items, last_id in self._listed(_behind(page.results, position.behind)):
+                    reached = replace(position, behind=last_id) if last_id else after
+                    yield ListedBatch(items=items, cursor=reached.stored)
+                position = after
         except NotFoundError:
-            problem = f"The database {source_id} could not be read: deleted, or no longer shared."
-            yield ListedBatch(items=[], cursor=at_end, problems=[problem])
+            problem = f"The database {position.source_id} could not be read: deleted, or no longer shared."
+            yield ListedBatch(items=[], cursor=at_end.stored, problems=[problem])
 
-    async def _listed(self, pages: Sequence[Object]) -> list[ListedItem]:
-        """Return the items of pages that the source wants."""
+    async def _listed(self, pages: Sequence[Object]) -> AsyncGenerator[tuple[list[ListedItem], str]]:
+        """Yield the items of pages that the source wants.
+
+        Where that takes long, they come in parts. All but the last one have the id of their last page.
+        """
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
         whole = [each if "last_edited_time" in each else await self._whole_page(each) for each in pages]
         kept = [each for each in whole if _is_page(each)]
         self._places.learn(kept)
-        await self._places.recall([object_of(each.get("parent")) for each in kept])
+        await self._places.recall(kept)
         self._pages = {}
         items: list[ListedItem] = []
+        last_id = ""
         for page in kept:
+            if last_id and loop.time() - begun > SLOW_SECONDS:
+                yield items, last_id
+                items, self._pages, begun = [], {}, loop.time()
             above = await self._places.above(page)
             item = self._item(page, above)
+            last_id = item.external_id
             roots = self._settings.root_ids
             is_below = not roots or item.external_id in roots or bool(above.ids & roots)
             if is_below and self._context.accepts(item.name):
                 self._pages[item.external_id] = page
                 items.append(item)
-        return items
+        yield items, ""
 
     async def _whole_page(self, page: Object) -> Object:
         """Return a page that was listed by its id only."""
@@ -284,7 +305,7 @@ class NotionConnector:
             version=self._version(page),
             source_url=web_address(page.get("url")),
             fields=fields,
-            note=note_of(page),
+            note=note_of(page, above),
             access=ItemAccess(is_public=True) if text_of(page.get("public_url")) else None,
         )
 
@@ -300,6 +321,12 @@ class NotionConnector:
             # Another edit within the minute would have the same time: the next run compares the text.
             return f"{TEXT_VERSION} {edited} {now.isoformat()}"
         return f"{TEXT_VERSION} {edited}"
+
+
+def _behind(pages: Sequence[Object], page_id: str) -> Sequence[Object]:
+    """Return the pages behind one of an answer; all, if it is not there any more."""
+    ids = [text_of(page.get("id")) for page in pages]
+    return pages[ids.index(page_id) + 1 :] if page_id in ids else pages
 
 
 def _is_page(page: Object) -> bool:

@@ -1,12 +1,12 @@
 """The places of Notion's pages: the pages and databases above each."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from analytiq.ingestion.sources.base import FindKnown
+from analytiq.ingestion.sources.base import FindKnown, KnownItem
 from analytiq.ingestion.sources.wikis.json_values import Object, object_of, text_of
 from analytiq.ingestion.sources.wikis.notion_api import NotionApi, is_trashed
 from analytiq.ingestion.sources.wikis.notion_text import title_of
@@ -30,10 +30,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Above:
-    """The titles above a page, from the root on, and the ids of all that is above it."""
+    """The titles above a page, from the root on, the ids of all that is above it, and its nearest parent but blocks."""
 
     folders: tuple[str, ...] = ()
     ids: frozenset[str] = frozenset()
+    nearest: Object = field(default_factory=dict[str, JsonValue])
 
 
 class Places:
@@ -43,30 +44,39 @@ class Places:
         self._api = api
         self._find_known = find_known
         self._places: dict[str, Place | None] = {}
+        self._nearest: dict[str, Object] = {}
+        """Nearest parents of the pages of a batch that stand in a block: columns and toggles cost a call each."""
 
     def learn(self, things: Sequence[Object]) -> None:
         """Keep the places of pages or data sources of an answer."""
         for thing in things:
             self._keep(text_of(thing.get("id")), place_of(thing))
 
-    async def recall(self, parents: Sequence[Object]) -> None:
-        """Look up the notes of several pages, and of those above them, at once."""
-        wanted = {text_of(parent.get("page_id")) for parent in parents} - {"", *self._places}
+    async def recall(self, pages: Sequence[Object]) -> None:
+        """Look up the notes of the pages of a batch, and of those above them, at once."""
+        parents = {text_of(page.get("id")): object_of(page.get("parent")) for page in pages}
+        in_blocks = sorted(each for each, parent in parents.items() if parent.get("type") == "block_id")
+        notes = await self._notes(in_blocks)
+        self._nearest = {each: note.nearest for each, note in notes.items() if note.parent == _texts(parents[each])}
+        parents |= self._nearest
+        wanted = {text_of(parent.get("page_id")) for parent in parents.values()} - {"", *self._places}
         for _ in range(HIGHEST):
             if not wanted:
                 return
-            known = await self._find_known(sorted(wanted))
-            found = {each: place for each, item in known.items() if (place := _from_note(item.note)) is not None}
-            for each, place in found.items():
-                self._keep(each, place)
-            wanted = {text_of(place.parent.get("page_id")) for place in found.values()} - {"", *self._places}
+            notes = await self._notes(sorted(wanted))
+            for each, note in notes.items():
+                self._keep(each, Place(note.title, note.nearest))
+            wanted = {text_of(note.nearest.get("page_id")) for note in notes.values()} - {"", *self._places}
 
     async def above(self, page: Object) -> Above:
         """Return what is above a page."""
         folders: list[str] = []
         ids: list[str] = []
-        parent = object_of(page.get("parent"))
+        parent = self._nearest.get(text_of(page.get("id"))) or object_of(page.get("parent"))
+        nearest: Object = {}
         for _ in range(HIGHEST):
+            if not nearest and parent.get("type") != "block_id":
+                nearest = parent
             parent_id = text_of(parent.get(text_of(parent.get("type"))))
             if not parent_id or parent_id in ids:
                 break
@@ -80,7 +90,11 @@ class Places:
             if place.title is not None:
                 folders.append(place.title)
             parent = place.parent
-        return Above(tuple(reversed(folders)), frozenset(ids))
+        return Above(tuple(reversed(folders)), frozenset(ids), nearest)
+
+    async def _notes(self, ids: Sequence[str]) -> dict[str, "_Note"]:
+        known = await self._find_known(ids) if ids else dict[str, KnownItem]()
+        return {each: note for each, item in known.items() if (note := _from_note(item.note)) is not None}
 
     async def _place(self, place_id: str, named_by: Object) -> Place | None:
         if place_id not in self._places:
@@ -101,23 +115,32 @@ def place_of(thing: Object) -> Place:
     return Place(title_of(thing) if has_title else None, object_of(thing.get("parent")))
 
 
-def note_of(page: Object) -> str:
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """What the next run knows of a page's place."""
+
+    title: str
+    parent: Object
+    nearest: Object
+
+
+def note_of(page: Object, above: Above) -> str:
     """Return the note from which the next run reads a page's place."""
     place = place_of(page)
-    return json.dumps([(place.title or "")[:500], dict(place.parent)])
+    return json.dumps([(place.title or "")[:500], _texts(place.parent), _texts(above.nearest)])
 
 
-def _from_note(note: str | None) -> Place | None:
+def _from_note(note: str | None) -> _Note | None:
     try:
         values: JsonValue = json.loads(note or "null")
     except ValueError:
         return None
     match values:
-        case [str(title), dict(parent)]:
-            return Place(title, _texts(parent))
+        case [str(title), dict(parent), dict(nearest)]:
+            return _Note(title, _texts(parent), _texts(nearest))
         case _:
             return None
 
 
-def _texts(parent: Mapping[str, JsonValue]) -> Object:
+def _texts(parent: Object) -> dict[str, JsonValue]:
     return {name: value for name, value in parent.items() if isinstance(value, str)}

@@ -2,7 +2,7 @@
 
 import asyncio
 
-WINDOW_SECONDS = 20.0
+WINDOW_SECONDS = 5.0
 """Time whose calls may come at once."""
 
 
