@@ -32,6 +32,7 @@ class ConfluenceServer:
         self.contents: dict[str, Json] = {}
         self.users = {"u1": "Ada Lovelace"}
         self.script: list[tuple[int, Mapping[str, str]]] = []
+        self.most_results = 250
         self.not_searched: set[str] = set()
         self.refused_paths: tuple[str, ...] = ()
         self.before_answer: Callable[[str], None] = lambda _: None
@@ -140,7 +141,8 @@ class ConfluenceServer:
             generation, last = request.query["cursor"].split("-")
             if int(generation) != self._generation:
                 return web.json_response({"message": "Invalid cursor"}, status=410)
-            start = sum(int(each["id"]) <= int(last) for each in things)
+            start = sum(_number(each["id"]) <= _number(last) for each in things)
+        size = min(size, self.most_results)
         shown = things[start : start + size]
         links = {"base": self.cloud_url}
         if start + size < len(things):
@@ -218,7 +220,8 @@ class ConfluenceServer:
         return web.json_response({**self._v1(held), "body": {"storage": {"value": held["storage"]}}})
 
     async def _search(self, request: web.Request) -> web.Response:
-        _require(request, {"cql", "expand", "limit", "start", "cursor"})
+        is_cloud = request.path.startswith("/wiki")
+        _require(request, {"cql", "cqlcontext", "expand", "limit", "cursor" if is_cloud else "start"})
         cql = request.query["cql"]
         if found := SEARCHED.fullmatch(cql):
             ids = found[1].split(",")
@@ -228,6 +231,8 @@ class ConfluenceServer:
             held = self._current(found[1], "attachment")
         else:
             raise ValueError("Could not parse cql")
+        if is_cloud:
+            return self._page_v2(request, [self._v1(each) for each in held])
         return self._page_v1(request, [self._v1(each) for each in held])
 
     def _v1(self, held: Json) -> Json:
@@ -266,6 +271,10 @@ class ConfluenceServer:
 
     async def _download(self, request: web.Request) -> web.Response:
         return web.Response(body=self.contents[request.match_info["id"]]["content"])
+
+
+def _number(content_id: str) -> int:
+    return int(content_id.removeprefix("att"))
 
 
 def _require(request: web.Request, known: set[str]) -> None:

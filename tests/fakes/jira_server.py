@@ -237,7 +237,8 @@ class JiraServer:
         if of not in self.readers:
             return web.json_response({"errorMessages": ["Forbidden"]}, status=403)
         start, size = int(request.query["startAt"]), int(request.query["maxResults"])
-        return web.json_response([{"accountId": each} for each in self.readers[of][start : start + size]])
+        found = [each for each in self.readers[of][start : start + size] if each != "a user without the right"]
+        return web.json_response([{"accountId": each} for each in found])
 
     async def _myself(self, _: web.Request) -> web.Response:
         return web.json_response({"accountId": "u1"})

@@ -169,6 +169,20 @@ async def test_accounts_without_the_search_list_without_places(confluence: Confl
     await connector.close()
 
 
+async def test_answers_with_fewer_results_than_asked_for_lack_nothing(confluence: ConfluenceServer) -> None:
+    home = confluence.add_page("DEV", "Home", "<p>Words.</p>")
+    for number in range(12):
+        confluence.add_page("DEV", f"Page {number}", "<p>Words.</p>", parent=home)
+        confluence.add_file(home, f"{number}.txt", b"Words.")
+    confluence.most_results = 5
+    connector = connecting(confluence, "cloud", attachments=True)
+    items = await listed(connector)
+    assert len(items) == 25
+    assert not any(item.failure for item in items.values())
+    assert "Development/Home/Page 11" in items
+    await connector.close()
+
+
 async def test_pages_that_the_search_lacks_fail_and_leak_nothing(confluence: ConfluenceServer) -> None:
     home = confluence.add_page("DEV", "Home", "<p>Words.</p>")
     confluence.add_page("DEV", "Below", "<p>Words.</p>", parent=home)

@@ -215,7 +215,8 @@ async def test_moved_issues_keep_their_ids(jira: JiraServer, connector: Connecto
 
 
 async def test_readers_are_those_of_the_project_or_of_the_security_level(jira: JiraServer) -> None:
-    jira.readers["OPS"] = tuple(f"u{number}" for number in range(25))
+    readers = tuple(f"u{number}" for number in range(25))
+    jira.readers["OPS"] = ("a user without the right", *readers)
     jira.add_issue("OPS", "Open")
     known = jira.add_issue("OPS", "Known", security={"id": "1", "name": "Staff"})
     jira.readers[f"OPS-{known}"] = ("u1",)
@@ -223,7 +224,7 @@ async def test_readers_are_those_of_the_project_or_of_the_security_level(jira: J
     jira.add_issue("DEV", "Elsewhere")
     connector = connecting(jira, "cloud")
     assert {name: item.access for name, item in (await listed(connector)).items()} == {
-        "Open": ItemAccess(people=jira.readers["OPS"]),
+        "Open": ItemAccess(people=readers),
         "Known": ItemAccess(people=("u1",)),
         "Unknown": ItemAccess(),
         "Elsewhere": None,

@@ -120,14 +120,14 @@ async def test_moved_and_renamed_pages_keep_their_ids_and_trashed_ones_go(
     notion.tick(10)
     assert (await listed(connector))["First/Page"].external_id == moved
     notion.move(moved, second)
-    notion.edit(second, title="2/nd\n")
+    notion.edit(second, title="Two/B\n")
     notion.trash(trashed)
     notion.tick(10)
     items = await listed(connector)
     assert {name: item.external_id for name, item in items.items()} == {
         "First": first,
-        "2-nd": second,
-        "2-nd/Page": moved,
+        "Two-B": second,
+        "Two-B/Page": moved,
     }
     assert await connector.find(trashed) is None
 

@@ -54,14 +54,19 @@ class ConfluenceApi:
 
     async def details(self, ids: Sequence[str]) -> dict[str, Object]:
         """Return contents with their places, labels and readers, by id; those that are known to the search."""
-        if not ids:
-            return {}
-        # `id` of attachments has no prefix in queries.
-        wanted = ",".join(each.removeprefix("att") for each in ids)
-        answer = await self._client.get(
-            "/rest/api/content/search", {"cql": f"id in ({wanted})", "expand": EXPANDED, "limit": PAGE_SIZE}
-        )
-        return {text_of(each.get("id")): each for each in objects_of(object_of(answer).get("results"))}
+        found: dict[str, Object] = {}
+        missing: list[str] = list(ids)
+        while missing:
+            # `id` of attachments has no prefix in queries.
+            wanted = ",".join(each.removeprefix("att") for each in missing)
+            parameters: Parameters = {"cql": f"id in ({wanted})", "expand": EXPANDED, "limit": PAGE_SIZE}
+            answer = object_of(await self._client.get("/rest/api/content/search", parameters))
+            found |= {text_of(each.get("id")): each for each in objects_of(answer.get("results"))}
+            rest = [each for each in missing if each not in found]
+            # Confluence may answer with fewer results than asked for.
+            has_more = bool(text_of(inner(answer, "_links", "next"))) and len(rest) < len(missing)
+            missing = rest if has_more else list[str]()
+        return found
 
     async def details_if_told(self, ids: Sequence[str]) -> dict[str, Object] | None:
         """Return details; None if the account may not search."""
@@ -69,11 +74,6 @@ class ConfluenceApi:
             return await self.details(ids)
         except (CredentialsRefusedError, NotFoundError):
             return None
-
-    async def attachments(self, space: Space, position: str | None) -> Results:
-        """Return files of a space."""
-        cql = f'type = attachment and space = "{space.key}" order by created'
-        return await self._listed_v1("/rest/api/content/search", {"cql": cql, "expand": EXPANDED}, position)
 
     async def user_name(self, kind: str, user_id: str) -> str:
         """Return the name of a user; the id if it is not told."""
@@ -139,6 +139,10 @@ class CloudApi(ConfluenceApi):
         path = f"/api/v2/spaces/{space.id}/{'pages' if kind == 'page' else 'blogposts'}"
         return await self._listed_v2(path, {"limit": PAGE_SIZE, "status": "current", "sort": "id"}, position)
 
+    async def attachments(self, space: Space, position: str | None) -> Results:
+        """Return files of a space."""
+        return await self._listed_v2("/rest/api/content/search", {**_files_of(space), "limit": PAGE_SIZE}, position)
+
     async def storage_of(self, content_id: str, kind: str) -> str:
         """Return the text of a page or blog post."""
         path = f"/api/v2/{'pages' if kind == 'page' else 'blogposts'}/{content_id}"
@@ -184,6 +188,10 @@ class CloudApi(ConfluenceApi):
 
 class ServerApi(ConfluenceApi):
     """Confluence Server and Data Center."""
+
+    async def attachments(self, space: Space, position: str | None) -> Results:
+        """Return files of a space."""
+        return await self._listed_v1("/rest/api/content/search", _files_of(space), position)
 
     async def spaces(self, keys: Sequence[str]) -> list[Space]:
         """Return the spaces with these keys; without keys all."""
@@ -239,3 +247,7 @@ async def each_results(
             raise PermanentError(f"{SERVICE} repeats a position of its list. Run it again later.")
         seen.add(position)
     raise PermanentError(f"{SERVICE} lists without end.")
+
+
+def _files_of(space: Space) -> Parameters:
+    return {"cql": f'type = attachment and space = "{space.key}" order by created', "expand": EXPANDED}

@@ -21,7 +21,7 @@ MOST_RESTARTS = 3
 MOST_COMMENTS = 2000
 MOST_CHARACTERS = 16_000_000
 """Most characters of the comments of an issue."""
-MOST_READERS = 2000
+MOST_READERS = 1000
 SERVICE = "Jira"
 LISTED = (
     *("summary", "status", "issuetype", "priority", "assignee", "reporter", "labels", "components", "fixVersions"),
@@ -106,17 +106,16 @@ class JiraApi:
         people: list[str] = []
         permission = "BROWSE_PROJECTS" if self._is_cloud else "BROWSE"
         try:
-            while True:
-                parameters = {"permissions": permission, "startAt": len(people), "maxResults": PAGE_SIZE, **where}
-                answer = await self.client.get(f"{self._base}/user/permission/search", parameters)
-                users = objects_of(answer)
+            # Jira filters a range of the first 1,000 users: a page may have fewer of them than asked for.
+            for start in range(0, MOST_READERS, PAGE_SIZE):
+                parameters = {"permissions": permission, "startAt": start, "maxResults": PAGE_SIZE, **where}
+                users = objects_of(await self.client.get(f"{self._base}/user/permission/search", parameters))
                 people += [_person(each) for each in users]
-                if len(users) < PAGE_SIZE:
-                    return ItemAccess(people=tuple(filter(None, people)))
-                if len(people) > MOST_READERS:
-                    return None
+                if not users:
+                    break
         except _REFUSED:
             return None
+        return ItemAccess(people=tuple(filter(None, people)))
 
     def file(self, attachment_id: str, name: str, *, most_bytes: int) -> AsyncIterator[bytes]:
         """Return the content of an attachment."""
