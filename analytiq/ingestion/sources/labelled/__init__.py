@@ -1,0 +1,1 @@
+"""Parts of the kinds whose items are records: question-answer pairs and intents."""
