@@ -69,6 +69,7 @@ from analytiq.client.prompt_models import (
 )
 from analytiq.client.search_models import Degradation, Explanation, Judgement, Passage, Scores, SearchAnswer
 from analytiq.client.source_models import Source, SourceCheck, SourceItem, SourceKind, SourceRun, SourceRunItem
+from analytiq.client.table_models import DocumentTables, Table, TableAnswer, TableColumn
 from analytiq.models.document import ExternalIdentity
 from analytiq.models.upload import DuplicatePolicy
 
@@ -92,6 +93,7 @@ __all__ = [
     "DocumentLog",
     "DocumentRefusal",
     "DocumentStatus",
+    "DocumentTables",
     "DocumentText",
     "DocumentsChanged",
     "DuplicatePolicy",
@@ -139,6 +141,9 @@ __all__ = [
     "SourceKind",
     "SourceRun",
     "SourceRunItem",
+    "Table",
+    "TableAnswer",
+    "TableColumn",
     "TableShape",
     "Tag",
     "TextBlock",

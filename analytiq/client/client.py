@@ -27,6 +27,7 @@ from analytiq.client.providers import ProviderCalls
 from analytiq.client.reconcile import ReconcileCalls
 from analytiq.client.search_models import Explanation, MetadataFilter, SearchAnswer
 from analytiq.client.sources import SourceCalls
+from analytiq.client.tables import TableCalls
 
 
 class Client(
@@ -39,6 +40,7 @@ class Client(
     OrganizationSettingCalls,
     PromptCalls,
     SourceCalls,
+    TableCalls,
     ChatCalls,
     DocumentCalls,
 ):

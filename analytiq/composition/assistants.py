@@ -4,8 +4,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from analytiq.assistants.chat.answering import Answering
+from analytiq.assistants.chat.recorder import AnswerServices
 from analytiq.assistants.chat.service import Chats
+from analytiq.assistants.engine.table_tool import TableTool
 from analytiq.assistants.prompts.export import ResultExport
+from analytiq.assistants.prompts.recorder import RunServices
 from analytiq.assistants.prompts.results import PromptResults
 from analytiq.assistants.prompts.running import PromptRunning
 from analytiq.assistants.prompts.runs import PromptRuns
@@ -29,11 +32,17 @@ class Assistants:
         """Conversations: questions, answers, citations."""
         rows, settings, ingestion = self._rows, self._settings.chat, self._services.ingestion
         chat = self._services.inference.chat_models
-        answering = Answering(self._services.retrieval.search, chat, ingestion.documents, settings)
+        services = AnswerServices(chat, self._services.retrieval.search, self._table_tool, settings)
+        answering = Answering(services, ingestion.documents)
         chats = Chats(rows, ingestion.knowledge_bases, answering, settings)
         self._services.closing.push_async_callback(chats.close)
         self._services.when_closing_begins.append(chats.begin_closing)
         return chats
+
+    @cached_property
+    def _table_tool(self) -> TableTool:
+        ingestion = self._services.ingestion
+        return TableTool(ingestion.tables, ingestion.knowledge_bases)
 
     @cached_property
     def prompts(self) -> Prompts:
@@ -58,7 +67,8 @@ class Assistants:
         """The stage that runs a prompt on a document."""
         rows, chat = self._rows, self._services.inference.chat_models
         search = self._services.retrieval.search
-        return PromptRunning(rows, chat, search, self._settings.prompts)
+        services = RunServices(chat, search, self._table_tool, rows.prompt_runs)
+        return PromptRunning(rows, services, self._settings.prompts)
 
     @cached_property
     def results(self) -> PromptResults:

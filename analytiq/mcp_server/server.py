@@ -18,6 +18,7 @@ from analytiq.mcp_server.parameters import READS, Limit, NamePart, Skip
 from analytiq.mcp_server.rest import RestApi
 from analytiq.mcp_server.shapes import DocumentPage, FoundPassages, KnowledgeBasePage, ReadDocument, Uploaded
 from analytiq.mcp_server.source_server import add_source_tools
+from analytiq.mcp_server.table_server import add_table_tools
 from analytiq.mcp_server.tools import Tools, decoded
 from analytiq.models.document import ExternalIdentity
 from analytiq.models.upload import DuplicatePolicy
@@ -179,6 +180,7 @@ def new_server(open_api: OpenApi, folders: Sequence[Path] = ()) -> MCPServer[Any
             )
 
     add_source_tools(server, api_of)
+    add_table_tools(server, api_of)
 
     if folders:
 

@@ -36,6 +36,7 @@ GUIDE = ROOT / "docs" / "how-to" / "connect-mcp-clients.md"
 TOOLS = {
     "search", "list_knowledge_bases", "list_documents", "read_document", "upload_document",
     "list_sources", "run_source", "read_source_run",
+    "list_tables", "query_table",
 }  # fmt: skip
 Answer = dict[str, Any]
 
@@ -192,6 +193,24 @@ async def test_long_page_is_read_in_parts_that_make_the_whole(library: Library) 
             page, offset = answer["next_page"], answer["next_offset"]
     assert len(parts) > 1
     assert "".join(parts) == text
+
+
+async def test_tables_are_listed_and_asked(library: Library) -> None:
+    name = unique("prices.csv")
+    with client_of(library.url, library.organization_id, library.token) as rest:
+        document_id = upload(rest, name, b"item,price\ntea,1.50\nink,2.25\n")["document_id"]
+        wait_until_read(rest, document_id)
+    async with over_http(library.url, library.token) as client:
+        listed = await answer_of(client, "list_tables", name=name)
+        (table,) = listed["documents"][0]["tables"]
+        assert [(column["name"], column["type"]) for column in table["columns"]] == [
+            ("item", "text"), ("price", "decimal"),
+        ]  # fmt: skip
+        answer = await answer_of(client, "query_table", table_id=table["table_id"], sql="SELECT sum(price) FROM rows")
+        assert (answer["rows"], [row["number"] for row in answer["source_rows"]]) == ([[3.75]], [1, 2])
+        wrong = await refusal_of(client, "query_table", table_id=table["table_id"], sql="SELECT cost FROM rows")
+        assert 'Columns of rows: "item" (text), "price" (decimal).' in wrong
+        assert await refusal_of(client, "query_table", table_id="../tags", sql="SELECT 1")
 
 
 async def test_source_is_listed_and_run_and_its_run_is_read(running: Running, library: Library) -> None:

@@ -12,13 +12,10 @@ from analytiq.assistants.chat.recorder import AnswerServices, DraftRecorder
 from analytiq.assistants.engine.loop import run_to_end
 from analytiq.errors import AnalytiqError
 from analytiq.inference.llm.base import Completion, FinishReason
-from analytiq.inference.llm.service import ChatService
 from analytiq.ingestion.documents.service import Documents
 from analytiq.models.chat import AnswerEnd, ChatCitation, ChatMessage, ChatThread
 from analytiq.models.organization import Organization
 from analytiq.models.text import PageLocator
-from analytiq.retrieval.pipeline.search import Search
-from analytiq.settings import ChatSettings
 
 log = structlog.get_logger(__name__)
 
@@ -26,9 +23,9 @@ log = structlog.get_logger(__name__)
 class Answering:
     """Makes answers with the engine, and adds their citations."""
 
-    def __init__(self, search: Search, chat: ChatService, documents: Documents, settings: ChatSettings) -> None:
-        self.chat = chat
-        self._services = AnswerServices(chat, search, settings)
+    def __init__(self, services: AnswerServices, documents: Documents) -> None:
+        self.chat = services.chat
+        self._services = services
         self._documents = documents
 
     async def answer(

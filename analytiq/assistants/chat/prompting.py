@@ -98,6 +98,12 @@ def found_text(searched: str, passages: Sequence[ShownPassage], notes: Sequence[
     return "\n\n".join([*notes, heading, *map(_shown, passages)])
 
 
+def table_text(told: str, passages: Sequence[ShownPassage]) -> str:
+    """Return the answer of a table, and its rows as passages to cite."""
+    rows = ["Rows that it rests on, to be cited:", *map(_shown, passages)] if passages else []
+    return "\n\n".join([with_own_marks_apart(told), *rows])
+
+
 def _shown(passage: ShownPassage) -> str:
     word = "page" if passage.first_page == passage.last_page else "pages"
     pages = f"{word} {page_range(passage, dash='–')}"

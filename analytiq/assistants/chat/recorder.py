@@ -21,7 +21,8 @@ from analytiq.assistants.engine.loop import (
 )
 from analytiq.assistants.engine.passages import fit_characters
 from analytiq.assistants.engine.search_tool import NAME, search_tool
-from analytiq.errors import AnalytiqError, QuotaExceededError, StoreLoadingError, TransientError
+from analytiq.assistants.engine.table_tool import TableCall, TableTool
+from analytiq.errors import AnalytiqError, InvalidInputError, QuotaExceededError, StoreLoadingError, TransientError
 from analytiq.inference.llm.base import Completion, Message, Options, Role, TokenUsage, Tool
 from analytiq.inference.llm.counting import CallCount, counting_calls, requiring_budget
 from analytiq.inference.llm.litellm_chat import cost_usd
@@ -51,6 +52,7 @@ class AnswerServices:
 
     chat: ChatService
     search: Search
+    tables: TableTool
     settings: ChatSettings
 
 
@@ -116,7 +118,9 @@ class DraftRecorder:
         """Stream the model's answer into the draft."""
         if self._rounds:
             self.draft.begin_round()
-        options = options_for(move, tool=await self._tool(), temperature=TEMPERATURE)
+        tool = await self._tool()
+        more = await self.services.tables.tools(self.organization.id, self.thread.kb_ids) if tool else ()
+        options = options_for(move, tool=tool, more_tools=more, temperature=TEMPERATURE)
         completion = self.completion = await self._stream(options)
         self._rounds += 1
         if completion.tool_calls and self._rounds < self.max_rounds:
@@ -144,12 +148,22 @@ class DraftRecorder:
                 for call in made.calls:
                     self.draft.add_usage(_usage(call.usage, call.cost_usd))
 
+    async def ask_table(self, arguments: str) -> TableCall:
+        """Ask the tables of the thread's knowledge bases."""
+        if not self.thread.searches_again:
+            raise InvalidInputError("This conversation has no tools.", code="unknown_tool")
+        return await self.services.tables.call(self.organization.id, self.thread.kb_ids, EVERYTHING, arguments)
+
     def note_outcome(self, outcome: ToolOutcome) -> None:
         """Write a call's outcome into the draft, so that readers see it at once."""
         call, refusal, response = outcome.call, outcome.refusal, outcome.response
         if response is not None:
             passages = self._show(call.id, outcome.query, response, outcome.notes)
             self._told[call.id] = prompting.found_text(outcome.query, passages, outcome.notes)
+        elif outcome.table is not None:
+            passages = self.draft.number(outcome.table.rows)
+            self.draft.add_passages(call.id, outcome.query, passages, notes=[outcome.table.told])
+            self._told[call.id] = prompting.table_text(outcome.table.told, passages)
         elif refusal is not None:
             self._told[call.id] = f"Error ({refusal.code}): {refusal.detail}"
             if refusal.code != TOO_MANY_CALLS:

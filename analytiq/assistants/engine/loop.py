@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from analytiq.assistants.engine.search_tool import Refusal, read_call
-from analytiq.errors import AnalytiqError
+from analytiq.assistants.engine.table_tool import TABLE_TOOL, TableCall
+from analytiq.errors import AnalytiqError, ConflictError, NotFoundError
 from analytiq.inference.llm.base import AnswerSchema, Options, Tool, ToolCall, ToolChoice
 from analytiq.retrieval.filters.tree import Filter
 from analytiq.retrieval.pipeline.request import SearchRequest, SearchResponse
@@ -66,6 +67,7 @@ class ToolOutcome:
     response: SearchResponse | None = None
     notes: tuple[str, ...] = ()
     refusal: Refusal | None = None
+    table: TableCall | None = None
     spus: int = 0
     milliseconds: int = 0
 
@@ -93,6 +95,10 @@ class Recorder(Protocol):
 
     async def search(self, request: SearchRequest) -> SearchResponse:
         """Search for the model."""
+        ...
+
+    async def ask_table(self, arguments: str) -> TableCall:
+        """Call the tool for tables for the model."""
         ...
 
     def note_outcome(self, outcome: ToolOutcome) -> None:
@@ -125,6 +131,7 @@ def options_for(
     move: Ask,
     *,
     tool: Tool | None,
+    more_tools: Sequence[Tool] = (),
     temperature: float | None,
     answer_schema: AnswerSchema | None = None,
 ) -> Options:
@@ -134,7 +141,7 @@ def options_for(
     missing from the request.
     """
     return Options(
-        tools=[tool] if tool else [],
+        tools=[tool, *more_tools] if tool else [],
         tool_choice=ToolChoice.NONE if tool and not move.may_search else ToolChoice.AUTO,
         answer_schema=answer_schema,
         temperature=temperature,
@@ -167,9 +174,23 @@ async def _call(recorder: Recorder, move: CallTools) -> None:
 
 
 async def _outcome(recorder: Recorder, call: ToolCall, refusal: Refusal | None) -> ToolOutcome:
-    outcome = ToolOutcome(call, refusal=refusal) if refusal is not None else await _searched(recorder, call)
+    if refusal is not None:
+        outcome = ToolOutcome(call, refusal=refusal)
+    elif call.name == TABLE_TOOL.name:
+        outcome = await _asked_table(recorder, call)
+    else:
+        outcome = await _searched(recorder, call)
     recorder.note_outcome(outcome)
     return outcome
+
+
+async def _asked_table(recorder: Recorder, call: ToolCall) -> ToolOutcome:
+    began = asyncio.get_running_loop().time()
+    try:
+        table = await recorder.ask_table(call.arguments)
+    except (*recorder.refusable, NotFoundError, ConflictError) as error:
+        return ToolOutcome(call, refusal=Refusal(error.code, error.detail), milliseconds=since(began))
+    return ToolOutcome(call, table.asked, table=table, milliseconds=since(began))
 
 
 async def _searched(recorder: Recorder, call: ToolCall) -> ToolOutcome:
@@ -183,4 +204,6 @@ async def _searched(recorder: Recorder, call: ToolCall) -> ToolOutcome:
             response = await recorder.search(read.request)
         except recorder.refusable as error:
             refusal = Refusal(error.code, error.detail)
-    return ToolOutcome(call, read.request.query, response, read.notes, refusal, charged.spus, since(began))
+    return ToolOutcome(
+        call, read.request.query, response, read.notes, refusal, spus=charged.spus, milliseconds=since(began)
+    )

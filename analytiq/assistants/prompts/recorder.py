@@ -9,6 +9,7 @@ from analytiq import clock
 from analytiq.assistants.engine.loop import Ask, CallTools, Fail, Move, ToolOutcome, options_for, since
 from analytiq.assistants.engine.passages import fit_tokens, numbered, numbers_of
 from analytiq.assistants.engine.search_tool import NAME, SEARCH_TOOL, search_tool
+from analytiq.assistants.engine.table_tool import TableCall, TableTool
 from analytiq.assistants.prompts.answer_schemas import is_strict
 from analytiq.assistants.prompts.conversation import messages_of
 from analytiq.assistants.prompts.plan import RESULT_TOKENS, Correct, Spent, plan
@@ -46,6 +47,7 @@ class RunServices:
 
     chat: ChatService
     search: Search
+    tables: TableTool
     runs: PromptRunRepository
 
 
@@ -89,9 +91,12 @@ class RunRecorder:
     async def ask(self, move: Ask) -> None:
         """Ask the model and record its answer."""
         configuration = self.configuration
+        tool, kb_id = await self._tool(), configuration.kb_id
+        more = await self.services.tables.tools(self.organization.id, [kb_id]) if tool and kb_id else ()
         options = options_for(
             move,
-            tool=await self._tool(),
+            tool=tool,
+            more_tools=more,
             temperature=configuration.temperature,
             answer_schema=_enforced_schema(configuration, move),
         )
@@ -127,6 +132,16 @@ class RunRecorder:
             raise InvalidInputError("This task has no tools.", code="unknown_tool")
         return await self.services.search.search(self.organization, self.configuration.kb_id, request)
 
+    async def ask_table(self, arguments: str) -> TableCall:
+        """Ask the tables of the prompt's knowledge base, within the prompt's filter."""
+        kb_id, raw = self.configuration.kb_id, self.configuration.metadata_filter
+        if kb_id is None:
+            raise InvalidInputError("This task has no tools.", code="unknown_tool")
+        scope = EVERYTHING
+        if raw is not None:
+            scope = await self.services.search.resolve_filter(self.organization, json.loads(raw))
+        return await self.services.tables.call(self.organization.id, [kb_id], scope, arguments)
+
     def note_outcome(self, outcome: ToolOutcome) -> None:
         """Do nothing: the steps of a round are recorded together."""
 
@@ -137,6 +152,8 @@ class RunRecorder:
         steps: list[RunStep] = []
         for outcome in outcomes:
             results = outcome.response.results if outcome.response is not None else ()
+            if outcome.table is not None:
+                results = outcome.table.rows
             shown = numbered(await asyncio.to_thread(fit_tokens, results, most), numbers)
             steps.append(_step_of(outcome, shown, left_out=len(results) - len(shown)))
         await self._record(steps)
@@ -182,9 +199,11 @@ def _step_of(outcome: ToolOutcome, shown: Sequence[ShownPassage], *, left_out: i
     notes = list(outcome.notes)
     if outcome.response is not None:
         notes += [f"{item.step}: {item.detail}" for item in outcome.response.degraded]
+    if outcome.table is not None:
+        notes.append(outcome.table.told)
     if left_out:
         notes.append(f"{left_out} further passages did not fit")
-    if refusal is None and not shown:
+    if refusal is None and not shown and outcome.table is None:
         notes.append("nothing was found")
     return RunStep(
         kind=StepKind.TOOL,

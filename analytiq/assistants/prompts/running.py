@@ -12,7 +12,6 @@ from analytiq.assistants.prompts.recorder import RunRecorder, RunServices
 from analytiq.assistants.prompts.requests import run_request
 from analytiq.assistants.prompts.results import replacing
 from analytiq.errors import InvalidInputError, LeaseLostError, NotFoundError, PermanentError
-from analytiq.inference.llm.service import ChatService
 from analytiq.inference.tokens import count_tokens, prefix_end, without_surrogates
 from analytiq.jobs.queue import retry
 from analytiq.jobs.queue.handling import job
@@ -23,7 +22,6 @@ from analytiq.models.job_payloads import RunPromptPayload
 from analytiq.models.organization import Organization
 from analytiq.models.prompt import PromptConfiguration
 from analytiq.models.prompt_run import UNFINISHED, PromptRun, RunStatus
-from analytiq.retrieval.pipeline.search import Search
 from analytiq.settings import PromptSettings
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.repositories.prompt_runs import RunOutcome
@@ -55,11 +53,11 @@ class _RunOverError(Exception):
 class PromptRunning:
     """Handles the jobs of runs."""
 
-    def __init__(self, rows: Repositories, chat: ChatService, search: Search, settings: PromptSettings) -> None:
+    def __init__(self, rows: Repositories, services: RunServices, settings: PromptSettings) -> None:
         self._connection = rows.connection
         self._rows = rows
-        self._chat = chat
-        self._services = RunServices(chat, search, rows.prompt_runs)
+        self._chat = services.chat
+        self._services = services
         self._settings = settings
 
     @job(RunPromptPayload)

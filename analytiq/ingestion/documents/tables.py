@@ -29,7 +29,7 @@ from analytiq.ingestion.parsing.messages import QUERY_REQUEST, QueryRequest
 from analytiq.ingestion.parsing.reading import DocumentReader
 from analytiq.models.document import Document, DocumentState
 from analytiq.models.file_type import CONTENT_TYPES, FileType
-from analytiq.models.tables import DocumentTable, QueryAnswer, TableQuery, TablesRead
+from analytiq.models.tables import DocumentTable, QueryAnswer, SourceRow, TableQuery, TablesRead
 from analytiq.settings import ExtractionSettings
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.repositories.document_pages import DocumentQuery
@@ -102,6 +102,24 @@ class Tables:
             await self._described(document) if loop.time() < deadline else DocumentTables(document, problem=_NO_TIME)
             for document in documents
         ], total
+
+    async def has_any(self, organization_id: str, query: DocumentQuery) -> bool:
+        """Return True if a document of the query is a spreadsheet; no file is read."""
+        wanted = replace(query, file_types=(FileType.SPREADSHEET,), states=(DocumentState.EXTRACTED,))
+        return bool((await self._documents.page(organization_id, wanted, skip=0, limit=1))[0])
+
+    async def members(self, organization_id: str, query: DocumentQuery) -> list[Document]:
+        """Return the first documents of a query, whatever their type."""
+        return (await self._documents.page(organization_id, query, skip=0, limit=10))[0]
+
+    async def row_texts(self, found: TableAnswer) -> list[tuple[SourceRow, str]]:
+        """Return the rows that an answer rests on with their text, `text[start:end]` of the document's."""
+        document = found.document
+        return [
+            (row, await self._texts.read_range(document.organization_id, document.text_id or "", row.start, row.end))
+            for row in found.answer.source_rows
+            if row.start is not None and row.end is not None
+        ]
 
     async def of_document(self, organization_id: str, document_id: str) -> DocumentTables:
         """Return the tables of a document.

@@ -347,3 +347,49 @@ async def test_deleting_a_document_takes_its_passages_out_of_answers(begin: Begi
     database = talk.tenant.services.connection.database
     for row in [row async for row in database["chat_messages"].find({"role": "assistant"})]:
         assert "whales in the year" not in str(row)
+
+
+async def test_model_sums_a_table_and_cites_its_rows(begin: Begin, chat_server: ChatServer) -> None:
+    talk = await begin()
+    table = await talk.tenant.document("prices.csv", "item;price;year\nwhale oil;1,50;1007\ntea;2,25;1008\n")
+    hidden = await talk.tenant.document("secret.csv", "item,price\ntea,1\nink,2\n", tags=[])
+
+    def cite_the_row(request: dict[str, Any]) -> str:
+        summed = str(request["messages"][-3]["content"])
+        number = re.findall(r"\[(\d+)\]", summed)[-1]
+        return f"It is 2.25 [{number}]."
+
+    chat_server.script(
+        Say(
+            tool_calls=[
+                Call("query_table", {}),
+                Call(
+                    "query_table", {"table_id": f"{table.id}-1", "sql": "SELECT sum(price) FROM rows WHERE year > 1007"}
+                ),
+                Call("query_table", {"table_id": f"{hidden.id}-1", "sql": "SELECT 1"}),
+                Call("query_table", {"table_id": f"{table.id}-1", "sql": "SELECT cost FROM rows"}),
+            ]
+        ),
+        Say(cite_the_row),
+    )
+    message = await talk.answered(QUESTION)
+    assert [tool["function"]["name"] for tool in chat_server.requests[0]["tools"]] == [
+        "search_knowledge_base", "query_table",
+    ]  # fmt: skip
+    listed, summed, unknown, wrong = [item["content"] for item in chat_server.requests[1]["messages"][-4:]]
+    assert f'{table.id}-1: "prices.csv", 2 rows: "item" text; "price" decimal; "year" integer' in listed
+    assert "secret.csv" not in listed
+    assert summed.startswith("sum(price)\n2.25\n(The whole result; it rests on 1 rows.)")
+    assert "No table has the id" in unknown
+    assert 'Columns of rows: "item" (text), "price" (decimal), "year" (integer).' in wrong
+    assert "to be cited" in summed, summed
+    (citation,) = message.citations
+    assert (citation.source, citation.quote) == ("prices.csv", "item: tea; price: 2,25; year: 1008")
+    text = await talk.tenant.services.repositories.texts.read(talk.tenant.id, table.text_id or "")
+    assert text.text[citation.start : citation.end] == citation.quote
+
+
+async def test_knowledge_base_without_spreadsheets_offers_no_tables(begin: Begin, chat_server: ChatServer) -> None:
+    chat_server.script(Say("x"))
+    await (await begin()).answered(QUESTION)
+    assert [tool["function"]["name"] for tool in chat_server.requests[0]["tools"]] == ["search_knowledge_base"]

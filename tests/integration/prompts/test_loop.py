@@ -347,3 +347,34 @@ async def test_answer_that_was_used_up_by_thinking_says_so(tenant: Prompting, ch
     assert run.error is not None
     assert run.error.code == "empty_answer"
     assert "tokens were used up before it answered" in run.error.detail
+
+
+async def test_prompt_asks_tables_within_its_filter(
+    tenant: Prompting, kb: KnowledgeBase, chat_server: ChatServer
+) -> None:
+    open_table = await tenant.document("open.csv", "item,price\ntea,1.50\nink,2.25\n", metadata={"team": "a"})
+    other = await tenant.document("other.csv", "item,price\ntea,7\nink,8\n", metadata={"team": "b"})
+    asked = {"sql": "SELECT sum(price) AS total FROM rows"}
+    chat_server.script(
+        Say(
+            tool_calls=[
+                Call("query_table", {}),
+                Call("query_table", {"table_id": f"{open_table.id}-1", **asked}),
+                Call("query_table", {"table_id": f"{other.id}-1", **asked}),
+                Call("query_table", "{"),
+                Call("query_table", {"table": "x"}),
+            ]
+        ),
+        Say("It is 3.75 [1][2]."),
+    )
+    prompt = await tenant.prompt(kb_id=kb.id, metadata_filter=json.dumps({"team": "a"}))
+    run = await tenant.run(prompt, "How much?")
+    assert (run.status, run.answer) == (RunStatus.SUCCEEDED, "It is 3.75 [1][2].")
+    listed, summed, *refused = tools_of(run)
+    assert "open.csv" in listed.text
+    assert "other.csv" not in listed.text
+    assert summed.text.startswith("total\n3.75\n")
+    assert [(passage.number, passage.content) for passage in summed.passages] == [
+        (1, "item: tea; price: 1.50"), (2, "item: ink; price: 2.25"),
+    ]  # fmt: skip
+    assert [step.error for step in refused] == ["not_found", "invalid_input", "invalid_input"]

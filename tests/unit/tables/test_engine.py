@@ -180,7 +180,7 @@ def test_everything_but_computing_about_the_table_is_refused(connection: DuckDBP
 
 
 def test_error_names_the_columns(ask: Ask) -> None:
-    for sql in ("SELECT Ammount FROM rows", "SELEC 1", "\ud800", "SELECT '" + "x" * engine.LONGEST_SQL + "'"):
+    for sql in ("SELECT Amounts FROM rows", "SELEC 1", "\ud800", "SELECT '" + "x" * engine.LONGEST_SQL + "'"):
         with pytest.raises(InvalidInputError) as refusal:
             ask(sql)
         columns = 'Columns of rows: "Region" (text), "Amount" (decimal), "Day" (date), "Code" (text).'
