@@ -171,6 +171,15 @@ async def test_members_of_a_private_channel_may_read_it(slack: SlackServer) -> N
     assert len((await source_of(slack, private_channels=False).run()).items) == 4
 
 
+async def test_private_channel_that_is_deleted_meanwhile_is_a_problem_of_its_own(slack: SlackServer) -> None:
+    slack.add_channel("B0SECRET", "secret", is_private=True, members=["U0BOB"])
+    slack.change = lambda method, _: slack.channels.pop("B0SECRET", None) if method == "conversations.members" else None
+    ran = await source_of(slack).run()
+    assert ran.error is None
+    assert ran.problems == ["#secret: The channel does not exist, or the app may not see it."]
+    assert len(ran.items) == 4
+
+
 @pytest.mark.parametrize(
     ("refusal", "error", "words"),
     [

@@ -13,6 +13,7 @@ from analytiq.ingestion.sources.github.api import MOST_PAGES, PAGE, GitHubApi
 from analytiq.ingestion.sources.github.items import RepositoryItems
 from analytiq.ingestion.sources.github.wire import Comparison, Entry, Issue, Repository
 from analytiq.ingestion.sources.service_client import CredentialsRefusedError
+from analytiq.ingestion.sources.side_by_side import mapped
 
 BATCH = 100
 """Most files of a batch."""
@@ -105,15 +106,18 @@ class Listing:
         known = self.since.repositories if self.since else {}
         is_delta = bool(known) and known.keys() <= repositories.keys()
         heads: dict[int, Known] = {}
-        for repository_id, repository in repositories.items():
+        found = await mapped(self._head, repositories.values())
+        for (repository_id, repository), head in zip(repositories.items(), found, strict=True):
             before = known.get(repository_id, Known())
-            head = await self.api.head(repository, self.choice.branch) if self.choice.files else None
             heads[repository_id] = before.model_copy(update={"head": head})
             if is_delta and before.head is not None and before.head != head:
                 is_delta = head is not None and await self._compared(repository, before.head, head) is not None
         if not is_delta:
             heads = {each: Known(head=state.head) for each, state in heads.items()}
         return Position(is_delta=is_delta, repositories=heads)
+
+    async def _head(self, repository: Repository) -> str | None:
+        return await self.api.head(repository, self.choice.branch) if self.choice.files else None
 
     async def _compared(self, repository: Repository, base: str, head: str) -> Comparison | None:
         if repository.id not in self._changes:

@@ -13,6 +13,7 @@ from analytiq.ingestion.sources.gitlab.api import MOST_PAGES, GitLabApi
 from analytiq.ingestion.sources.gitlab.items import ProjectItems, wiki_text
 from analytiq.ingestion.sources.gitlab.wire import Entry, Issue, Project
 from analytiq.ingestion.sources.service_client import CredentialsRefusedError
+from analytiq.ingestion.sources.side_by_side import mapped
 
 BATCH = 100
 """Most files or pages of a batch."""
@@ -109,16 +110,19 @@ class Listing:
         known = self._since.projects if self._since else {}
         is_delta = bool(known) and known.keys() <= projects.keys()
         states: dict[int, Known] = {}
-        for project_id, project in projects.items():
+        found = await mapped(self._head, projects.values())
+        for (project_id, project), head in zip(projects.items(), found, strict=True):
             before = known.get(project_id, Known())
-            with_files = FILES in self._choice.parts and project.has(FILES)
-            head = await self._api.head(project, self._choice.branch) if with_files else None
             states[project_id] = before.model_copy(update={"head": head})
             if is_delta and before.head is not None and before.head != head:
                 is_delta = head is not None and await self._compared(project, before.head, head) is not None
         if not is_delta:
             states = {each: Known(head=state.head) for each, state in states.items()}
         return Position(is_delta=is_delta, projects=states)
+
+    async def _head(self, project: Project) -> str | None:
+        with_files = FILES in self._choice.parts and project.has(FILES)
+        return await self._api.head(project, self._choice.branch) if with_files else None
 
     async def _compared(self, project: Project, base: str, head: str) -> set[str] | None:
         if project.id not in self._changes:

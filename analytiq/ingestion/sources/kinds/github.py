@@ -23,6 +23,7 @@ from analytiq.ingestion.sources.github.api import GitHubApi
 from analytiq.ingestion.sources.github.items import ItemId, RepositoryItems, issue_page
 from analytiq.ingestion.sources.github.listing import Choice, Listing, Since
 from analytiq.ingestion.sources.github.wire import Issue, Repository
+from analytiq.ingestion.sources.side_by_side import mapped
 
 MOST_REPOSITORIES = 500
 """Most repositories of a source: their states are in the position of a run."""
@@ -186,10 +187,9 @@ class GitHubConnector:
         if self._repositories is None:
             found: dict[int, Repository] = {}
             missing: list[str] = []
-            for name in self._settings.repositories:
-                try:
-                    repository = await self._api.repository(name)
-                except NotFoundError:
+            named = await mapped(self._named, self._settings.repositories)
+            for name, repository in zip(self._settings.repositories, named, strict=True):
+                if repository is None:
                     missing.append(f"{name}: there is no such repository, or the token may not see it.")
                 else:
                     found[repository.id] = repository
@@ -205,6 +205,12 @@ class GitHubConnector:
                 missing.append(f"There are more than {MOST_REPOSITORIES} repositories; the newest are left out.")
             self._repositories, self._missing = kept, missing
         return self._repositories
+
+    async def _named(self, name: str) -> Repository | None:
+        try:
+            return await self._api.repository(name)
+        except NotFoundError:
+            return None
 
     async def _items_of(self, repository: Repository) -> RepositoryItems:
         if repository.id not in self._made:

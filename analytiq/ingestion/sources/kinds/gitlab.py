@@ -31,6 +31,7 @@ from analytiq.ingestion.sources.gitlab.listing import (
     Since,
 )
 from analytiq.ingestion.sources.gitlab.wire import Project
+from analytiq.ingestion.sources.side_by_side import mapped
 
 MOST_PROJECTS = 500
 """Most projects of a source: their states are in the position of a run."""
@@ -178,10 +179,9 @@ class GitLabConnector:
         if self._projects is None:
             found: dict[int, Project] = {}
             missing: list[str] = []
-            for name in self._settings.projects:
-                try:
-                    project = await self._api.project(name)
-                except NotFoundError:
+            named = await mapped(self._named, self._settings.projects)
+            for name, project in zip(self._settings.projects, named, strict=True):
+                if project is None:
                     missing.append(f"{name}: there is no such project, or the token may not see it.")
                 else:
                     found[project.id] = project
@@ -197,6 +197,12 @@ class GitLabConnector:
                 missing.append(f"There are more than {MOST_PROJECTS} projects; the newest are left out.")
             self._projects, self._missing = kept, missing
         return self._projects
+
+    async def _named(self, name: str) -> Project | None:
+        try:
+            return await self._api.project(name)
+        except NotFoundError:
+            return None
 
     async def _items_of(self, project: Project) -> ProjectItems:
         if project.id not in self._made:

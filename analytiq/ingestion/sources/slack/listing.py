@@ -145,8 +145,13 @@ class Listing:
                 position.at, is_delta=position.is_delta and is_known, since=since.at if since else None
             )
             start = before or Position(at=position.at, is_delta=position.is_delta, channel=channel.id)
-            reading = _ChannelListing(self, await make(channel), window, start)
-            async for batch in reading.batches():
+            try:
+                items = await make(channel)
+            except (NotFoundError, PermanentError) as error:
+                done = start.model_copy(update={"is_channel_done": True})
+                yield ListedBatch((), done.model_dump_json(), _problem(channel, error), is_delta=position.is_delta)
+                continue
+            async for batch in _ChannelListing(self, items, window, start).batches():
                 yield batch
         end = Since(at=position.at, channels=tuple(sorted(ids)))
         done = position.model_copy(update={"channel": "~", "is_channel_done": True})
@@ -223,7 +228,7 @@ class _ChannelListing:
                 yield await self._emitted()
             raise
         except (NotFoundError, PermanentError) as error:
-            problem = f"#{self._items.channel.name or self._items.channel.id}: {error.detail}"
+            (problem,) = _problem(self._items.channel, error)
         self._batch.position = self._start.model_copy(update={"is_channel_done": True})
         yield await self._emitted(problem)
 
@@ -326,6 +331,10 @@ class _ChannelListing:
             problems=(problem,) if problem else (),
             is_delta=position.is_delta,
         )
+
+
+def _problem(channel: SlackChannel, error: AnalytiqError) -> tuple[str]:
+    return (f"#{channel.name or channel.id}: {error.detail}",)
 
 
 def _parsed(model: type[State], text: str | None) -> State | None:
