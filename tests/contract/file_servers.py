@@ -3,9 +3,12 @@
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
 from analytiq.settings import SourceSettings
 from tests.contract.made_sources import Made, opening
 from tests.fakes.git_server import GitServer
+from tests.fakes.sftp_server import PASSWORD, USER, SftpServer
 from tests.fakes.webdav_server import WebDavServer
 
 LOOPBACK = SourceSettings(private_hosts=("127.0.0.1",))
@@ -31,4 +34,19 @@ def made_git(stack: ExitStack, folder: Path) -> Made:
     return Made("git", opening("git", {"url": server.url}, LOOPBACK), server.write)
 
 
-MAKERS = {"git": made_git, "webdav": made_webdav}
+def made_sftp(stack: ExitStack, folder: Path) -> Made:
+    """Return an SFTP source."""
+    server = stack.enter_context(SftpServer(folder))
+    patch = stack.enter_context(pytest.MonkeyPatch.context())
+    patch.setattr("analytiq.ingestion.sources.kinds.sftp.SETTLED_SECONDS", -1e9)
+    key = server.host_key.public().toString("OPENSSH").decode()
+    opened = opening(
+        "sftp",
+        {"host": "127.0.0.1", "port": server.port, "host_key": key},
+        LOOPBACK,
+        credentials={"user": USER, "password": PASSWORD},
+    )
+    return Made("sftp", opened, lambda name, content: writing(folder, name, content))
+
+
+MAKERS = {"git": made_git, "sftp": made_sftp, "webdav": made_webdav}

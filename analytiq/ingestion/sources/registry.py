@@ -28,6 +28,7 @@ BUILT_IN_KINDS = (
     EntryPoint("s3", f"{_ROOM}.s3:S3Connector", ENTRY_POINT_GROUP),
     EntryPoint("github", f"{_ROOM}.github:GitHubConnector", ENTRY_POINT_GROUP),
     EntryPoint("gitlab", f"{_ROOM}.gitlab:GitLabConnector", ENTRY_POINT_GROUP),
+    EntryPoint("sftp", f"{_ROOM}.sftp:SftpConnector [sftp]", ENTRY_POINT_GROUP),
     EntryPoint("slack", f"{_ROOM}.slack:SlackConnector", ENTRY_POINT_GROUP),
     EntryPoint("confluence", f"{_ROOM}.confluence:ConfluenceConnector", ENTRY_POINT_GROUP),
     EntryPoint("jira", f"{_ROOM}.jira:JiraConnector", ENTRY_POINT_GROUP),

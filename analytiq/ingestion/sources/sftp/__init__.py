@@ -1,0 +1,1 @@
+"""Parts of SFTP sources: keys, and the client."""
