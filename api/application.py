@@ -43,6 +43,7 @@ from api.routes import (
     reconcile,
     search,
     source_addresses,
+    source_sign_ins,
     sources,
     tables,
     tags,
@@ -92,12 +93,13 @@ def create_app(open_services: Open, *, metrics_directory: str | None = None) -> 
         organizations, members, tags, document_changes, document_lookups, document_uploads, documents, document_blocks,
         locating, metadata_fields, knowledge_bases, chunk_preview, forecast, jobs, search, llm_providers, models,
         prompts, prompt_runs, chat, usage, erasure, reconcile, events, organization_settings, workers, backups,
-        sources, source_addresses, tables,
+        sources, source_addresses, source_sign_ins, tables,
     )  # fmt: skip
     for module in modules:
         check_routes(module.router)
         app.include_router(module.router, prefix=PREFIX, responses=responses)
     app.include_router(auth.router, responses=responses)
+    app.include_router(source_sign_ins.callback_router, responses=responses)
     app.include_router(inbound.router, responses=responses)
     app.include_router(operations.router)
     mcp = McpEndpoint(app)

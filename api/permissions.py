@@ -68,7 +68,7 @@ _ADMINISTRATION = (
     "delete_llm_provider", "test_llm_provider", "create_erasure", "update_retention", "create_invitation",
     "delete_invitation", "take_over_invitation", "update_member", "delete_member", "create_reconcile_run",
     "create_knowledge_base_reconcile_run", "update_organization_settings",
-    "create_source", "test_new_source", "update_source", "delete_source",
+    "create_source", "test_new_source", "begin_source_sign_in", "update_source", "delete_source",
     "create_source_inbound", "delete_source_inbound",
 )  # fmt: skip
 _OWNERSHIP = ("delete_organization",)

@@ -41,6 +41,7 @@ from analytiq.ingestion.sources.push_taking import PushTaking
 from analytiq.ingestion.sources.run_requests import SourceRuns
 from analytiq.ingestion.sources.running import SourceRunning
 from analytiq.ingestion.sources.service import Sources
+from analytiq.ingestion.sources.signing_in import SourceSignIns
 from analytiq.ingestion.sources.taking import ItemTaking
 from analytiq.ingestion.sources.vanishing import Vanishing
 from analytiq.ingestion.tags.service import Tags
@@ -228,6 +229,11 @@ class Ingestion:
     def sources(self) -> Sources:
         """Sources, whose items become documents."""
         return Sources(self._rows, self.connectors)
+
+    @cached_property
+    def source_sign_ins(self) -> SourceSignIns:
+        """Sign-ins of people for sources."""
+        return SourceSignIns(self._rows, self.connectors, self.sources)
 
     @cached_property
     def source_runs(self) -> SourceRuns:

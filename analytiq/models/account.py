@@ -130,10 +130,11 @@ class LinkPurpose(StrEnum):
 
     PASSWORD_RESET = "password_reset"  # noqa: S105  # a purpose
     OIDC_SIGN_IN = "oidc_sign_in"
+    SOURCE_SIGN_IN = "source_sign_in"
 
 
 class OneTimeLink(Stored):
-    """A secret that works once until it expires: a password reset, or a sign-in in progress at a provider."""
+    """A secret that works once until it expires: a password reset, or a sign-in in progress elsewhere."""
 
     id: str
     purpose: LinkPurpose

@@ -5,6 +5,8 @@ from typing import Annotated, Any, Self
 from pydantic import ConfigDict, Field, JsonValue, StringConstraints
 
 from analytiq.ingestion.sources.base import ConnectorType, ListedItem
+from analytiq.ingestion.sources.oauth import SignInKind
+from analytiq.ingestion.sources.registry import known_kinds
 from analytiq.ingestion.sources.service import CheckResult, SourceDraft
 from analytiq.models.source import (
     ItemFilters,
@@ -235,6 +237,7 @@ class SourceResponse(ResponseBody):
     kind: str
     settings: dict[str, JsonValue]
     has_credentials: bool
+    can_sign_in: bool = Field(description="True if a person may sign in at the service for this source")
     tag_ids: list[str]
     metadata: dict[str, JsonValue]
     metadata_mapping: dict[str, str]
@@ -259,9 +262,16 @@ class SourceResponse(ResponseBody):
             source,
             source_id=source.id,
             has_credentials=source.credentials is not None,
+            can_sign_in=isinstance(known_kinds().get(source.kind), SignInKind),
             external_source=source.identity_source,
             last_run=None if last_run is None else SourceRunResponse.from_run(last_run),
         )
+
+
+class SourceSignInResponse(ResponseBody):
+    """The beginning of a sign-in."""
+
+    url: str = Field(description="Where the person consents; the service then returns the browser to the source's page")
 
 
 class SourceList(ResponseBody):

@@ -4,6 +4,7 @@ It refuses missing and expired tokens, unknown parameters and ids, and expired d
 have no paths, and downloads redirect to an address that refuses a token. `script` holds failures for the next calls.
 """
 
+import base64
 import hashlib
 import json
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ class GraphServer:
     def __init__(self, *, port: int = 0) -> None:
         app = web.Application()
         app.router.add_post("/{tenant}/oauth2/v2.0/token", self._token)
+        app.router.add_get("/{tenant}/oauth2/v2.0/authorize", self._authorize)
         app.router.add_get("/v1.0/me/drive", self._me)
         app.router.add_get("/v1.0/users/{user}/drive", self._user)
         app.router.add_get("/v1.0/sites/{host}:/sites/team", self._site)
@@ -46,6 +48,8 @@ class GraphServer:
         self.calls: list[str] = []
         self.page_items = 100
         self.is_revoked = False
+        self.consents: dict[str, Mapping[str, str]] = {}
+        """Queries of consents by the codes that they were answered with."""
 
     @property
     def url(self) -> str:
@@ -136,6 +140,12 @@ class GraphServer:
         match form.get("grant_type"):
             case "client_credentials":
                 assert form["scope"] == f"{self.url}/.default"
+            case "authorization_code":
+                begun = self.consents.pop(str(form["code"]), {})
+                digest = hashlib.sha256(str(form["code_verifier"]).encode()).digest()
+                challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+                if (challenge, form["redirect_uri"]) != (begun.get("code_challenge"), begun.get("redirect_uri")):
+                    return web.json_response({"error": "invalid_grant"}, status=400)
             case "refresh_token":
                 if self.is_revoked or form.get("refresh_token") != self.refresh_token:
                     return web.json_response({"error": "invalid_grant"}, status=400)
@@ -144,9 +154,18 @@ class GraphServer:
                 return web.json_response({"error": "unsupported_grant_type"}, status=400)
         self.expire_token()
         answer = {"token_type": "Bearer", "expires_in": 3599, "access_token": self.token}
-        if form["grant_type"] == "refresh_token":
+        if form["grant_type"] != "client_credentials":
             answer["refresh_token"] = self.refresh_token
         return web.json_response(answer)
+
+    async def _authorize(self, request: web.Request) -> web.Response:
+        """Consent, without asking anybody."""
+        query = dict(request.query)
+        if query["client_id"] != self.client_id or query["code_challenge_method"] != "S256":
+            raise web.HTTPBadRequest
+        code = f"code-{len(self.log)}-{len(self.consents)}"
+        self.consents[code] = query
+        raise web.HTTPFound(f"{query['redirect_uri']}?code={code}&state={query['state']}")
 
     def _require(self, request: web.Request) -> None:
         self.calls.append(request.path)

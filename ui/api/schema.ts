@@ -2158,6 +2158,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/sources/{source_id}/authorization": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin Source Sign In
+         * @description Begin a sign-in at the source's service. The same browser completes it within ten minutes.
+         */
+        post: operations["begin_source_sign_in"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/tables": {
         parameters: {
             query?: never;
@@ -2516,6 +2536,26 @@ export interface paths {
          * @description Complete the identity provider's sign-in. The sign-in page shows errors.
          */
         get: operations["finish_oidc_sign_in"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/auth/sources/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Finish Source Sign In
+         * @description Complete the sign-in of a source, and show the source. The page of sources shows errors.
+         */
+        get: operations["finish_source_sign_in"];
         put?: never;
         post?: never;
         delete?: never;
@@ -8844,6 +8884,17 @@ export interface components {
             ended_at: string | null;
         };
         /**
+         * SourceSignInResponse
+         * @description The beginning of a sign-in.
+         */
+        SourceSignInResponse: {
+            /**
+             * Url
+             * @description Where the person consents; the service then returns the browser to the source's page
+             */
+            url: string;
+        };
+        /**
          * SourceUpdate
          * @description Fields to change; omitted fields stay. The next run brings the documents up to date.
          * @example {
@@ -9484,6 +9535,11 @@ export interface components {
             };
             /** Has Credentials */
             has_credentials: boolean;
+            /**
+             * Can Sign In
+             * @description True if a person may sign in at the service for this source
+             */
+            can_sign_in: boolean;
             /** Tag Ids */
             tag_ids: string[];
             /** Metadata */
@@ -19084,6 +19140,75 @@ export interface operations {
             };
         };
     };
+    begin_source_sign_in: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                source_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceSignInResponse"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_tables: {
         parameters: {
             query?: {
@@ -20243,6 +20368,72 @@ export interface operations {
         };
     };
     finish_oidc_sign_in: {
+        parameters: {
+            query?: {
+                state?: string;
+                code?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    finish_source_sign_in: {
         parameters: {
             query?: {
                 state?: string;

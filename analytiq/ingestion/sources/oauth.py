@@ -8,14 +8,14 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, cast
+from typing import Protocol, cast, runtime_checkable
 
 import httpx
 from pydantic import Field, JsonValue, SecretStr
 
 from analytiq import clock
 from analytiq.errors import AccessDeniedError, TransientError
-from analytiq.ingestion.sources.base import KindSchema, SourceContext
+from analytiq.ingestion.sources.base import ConnectorType, KindSchema, SourceContext
 from analytiq.ingestion.sources.outbound import outbound_client
 from analytiq.ingestion.sources.service_client import CredentialsRefusedError, ServiceClient
 from analytiq.settings import SourceSettings
@@ -63,6 +63,40 @@ class Tokens:
     access: str = field(repr=False)
     expires_at: float
     refresh: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SignInService:
+    """Where a person signs in for a source, and gets tokens.
+
+    Attributes:
+        name: of the service, for messages.
+        authorization_url: for the browser.
+        token_url: for requests of tokens.
+        scopes: what the source may do.
+        parameters: further ones of the authorization address.
+    """
+
+    name: str
+    authorization_url: str
+    token_url: str
+    scopes: tuple[str, ...]
+    parameters: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@runtime_checkable
+class SignInKind(Protocol):
+    """A kind whose sources a person may sign in for; its credentials are `OAuthCredentials`, or more."""
+
+    @classmethod
+    def sign_in_service(cls, settings: KindSchema) -> SignInService:
+        """Return where a person signs in for a source with these settings."""
+        ...
+
+
+def sign_in_of(kind: ConnectorType, settings: KindSchema) -> SignInService | None:
+    """Return where a person signs in; None if the kind knows no sign-in."""
+    return kind.sign_in_service(settings) if isinstance(kind, SignInKind) else None
 
 
 class TokenRequests(Protocol):

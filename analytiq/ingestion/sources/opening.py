@@ -38,7 +38,7 @@ class Connectors:
         kind = load_kind(source.kind)
         return kind(
             settings=validated(kind.settings_schema, source.settings, field="settings"),
-            credentials=validated(kind.credentials_schema, self._decrypted(source), field="credentials"),
+            credentials=validated(kind.credentials_schema, self.credentials_of(source), field="credentials"),
             context=self._context(source, since),
         )
 
@@ -58,14 +58,15 @@ class Connectors:
         """Return the most bytes of an item of the source."""
         return min(self._max_upload_bytes, source.filters.max_item_bytes or self._max_upload_bytes)
 
-    def _decrypted(self, source: Source) -> dict[str, JsonValue]:
+    def credentials_of(self, source: Source) -> dict[str, JsonValue]:
+        """Return the decrypted credentials of a source."""
         if source.credentials is None:
             return {}
         found: dict[str, JsonValue] = json.loads(self._vault.decrypt(source.credentials).get_secret_value())
         return found
 
     def _context(self, source: Source, since: str | None) -> SourceContext:
-        credentials = self._decrypted(source)
+        credentials = self.credentials_of(source)
 
         async def find_known(external_ids: Sequence[str]) -> Mapping[str, KnownItem]:
             known = await self._items.with_external_ids(source.organization_id, source.id, external_ids)

@@ -50,6 +50,13 @@ export function sourceListQuery(nameSearch: string, skip: number, limit: number)
   });
 }
 
+/** Begin a sign-in at the source's service; return the address where the person consents. */
+export async function beginSignIn(sourceId: string): Promise<string> {
+  const path = sourcePath(sourceId);
+  const begun = await answered(api.POST("/v0/orgs/{organization_id}/sources/{source_id}/authorization", { params: { path } }));
+  return begun.url;
+}
+
 export function sourceQuery(sourceId: string) {
   return queryOptions({
     queryKey: sourceKeys.one(sourceId),

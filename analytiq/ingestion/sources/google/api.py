@@ -11,7 +11,7 @@ from analytiq import clock
 from analytiq.errors import InvalidInputError, NotFoundError, PermanentError
 from analytiq.ingestion.sources.base import KindSchema, PositionExpiredError, SourceContext
 from analytiq.ingestion.sources.google.wire import ChangePage, DriveFile, FilePage, StartToken
-from analytiq.ingestion.sources.oauth import AccessTokens, Form, OAuthCredentials, TokenClient
+from analytiq.ingestion.sources.oauth import AccessTokens, Form, OAuthCredentials, SignInService, TokenClient
 from analytiq.ingestion.sources.service_client import Parameters
 from analytiq.ingestion.sources.wire import read_as
 
@@ -19,6 +19,8 @@ SERVICE = "Google Drive"
 SCOPE = "https://www.googleapis.com/auth/drive.readonly"
 TOKEN_URIS = ("https://oauth2.googleapis.com/token", "https://accounts.google.com/o/oauth2/token")
 """The addresses that a service account's key may name; the key is sent to none of them, but signs for one."""
+LOGIN = "https://oauth2.googleapis.com"
+CONSENT = "https://accounts.google.com/o/oauth2/v2/auth"
 ASSERTION_SECONDS = 3600
 PAGE_ITEMS = 200
 FOLDER = "application/vnd.google-apps.folder"
@@ -52,9 +54,7 @@ class GoogleDriveSettings(KindSchema):
         description="office: as Word, Excel and PowerPoint. html: documents as HTML",
     )
     api_url: str = Field(default="https://www.googleapis.com", max_length=300, pattern=_ORIGIN, title="API address")
-    login_url: str = Field(
-        default="https://oauth2.googleapis.com", max_length=300, pattern=_ORIGIN, title="Sign-in address"
-    )
+    login_url: str = Field(default=LOGIN, max_length=300, pattern=_ORIGIN, title="Sign-in address")
 
     @field_validator("folder")
     @classmethod
@@ -74,6 +74,15 @@ class GoogleCredentials(OAuthCredentials):
     service_account: SecretStr | None = Field(
         default=None, title="Service account", description="The key as JSON text, as Google's console gives it"
     )
+
+
+def sign_in_service(settings: GoogleDriveSettings) -> SignInService:
+    """Return where a person signs in."""
+    base = settings.login_url.rstrip("/")
+    # Consent has a host of its own.
+    consent = CONSENT if base == LOGIN else f"{base}/o/oauth2/v2/auth"
+    parameters = {"access_type": "offline", "prompt": "consent"}
+    return SignInService(SERVICE, consent, f"{base}/token", (SCOPE,), parameters)
 
 
 class GoogleRequests:

@@ -14,8 +14,15 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
-from analytiq.ingestion.sources.google.api import DriveApi, GoogleCredentials, GoogleDriveSettings, is_id
+from analytiq.ingestion.sources.google.api import (
+    DriveApi,
+    GoogleCredentials,
+    GoogleDriveSettings,
+    is_id,
+    sign_in_service,
+)
 from analytiq.ingestion.sources.google.listing import DriveFiles
+from analytiq.ingestion.sources.oauth import SignInService
 from analytiq.ingestion.sources.service_client import CredentialsRefusedError
 
 
@@ -33,6 +40,11 @@ class GoogleDriveConnector:
         given = GoogleCredentials.model_validate(credentials, from_attributes=True)
         self._api = DriveApi(self._settings, given, context)
         self._files = DriveFiles(self._api, self._settings, context)
+
+    @classmethod
+    def sign_in_service(cls, settings: KindSchema) -> SignInService:
+        """See SignInKind."""
+        return sign_in_service(GoogleDriveSettings.model_validate(settings, from_attributes=True))
 
     async def check(self) -> None:
         """See Connector."""

@@ -14,10 +14,10 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
-from analytiq.ingestion.sources.microsoft.graph import Graph, MicrosoftSettings, is_id
+from analytiq.ingestion.sources.microsoft.graph import Graph, MicrosoftSettings, is_id, sign_in_service
 from analytiq.ingestion.sources.microsoft.listing import DriveListing, DriveScope
 from analytiq.ingestion.sources.microsoft.wire import Drive
-from analytiq.ingestion.sources.oauth import OAuthCredentials
+from analytiq.ingestion.sources.oauth import OAuthCredentials, SignInService
 
 
 class DriveConnector(ABC):
@@ -34,6 +34,11 @@ class DriveConnector(ABC):
         folder = tuple(part.casefold() for part in settings.folder.split("/") if part)
         scope = DriveScope(folder, reads_access=settings.read_access, names_drives=names_drives)
         self._listing = DriveListing(self.graph, scope, context)
+
+    @classmethod
+    def sign_in_service(cls, settings: KindSchema) -> SignInService:
+        """See SignInKind."""
+        return sign_in_service(MicrosoftSettings.model_validate(settings, from_attributes=True))
 
     @abstractmethod
     async def drives(self) -> Sequence[Drive]:

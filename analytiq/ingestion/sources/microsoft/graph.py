@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue, SecretStr
 from analytiq.errors import InvalidInputError, NotFoundError, PermanentError
 from analytiq.ingestion.sources.base import ItemAccess, KindSchema, SourceContext
 from analytiq.ingestion.sources.microsoft.wire import Drive, DriveItem, Page, Permission
-from analytiq.ingestion.sources.oauth import AccessTokens, Form, OAuthCredentials, TokenClient
+from analytiq.ingestion.sources.oauth import AccessTokens, Form, OAuthCredentials, SignInService, TokenClient
 from analytiq.ingestion.sources.wire import read_as, readable
 
 SERVICE = "Microsoft Graph"
@@ -51,6 +51,18 @@ class MicrosoftSettings(KindSchema):
         pattern=_ORIGIN,
         title="Sign-in address",
         description="Another one for national clouds",
+    )
+
+
+def sign_in_service(settings: MicrosoftSettings) -> SignInService:
+    """Return where a person signs in."""
+    base = f"{settings.login_url.rstrip('/')}/{settings.tenant}/oauth2/v2.0"
+    return SignInService(
+        SERVICE,
+        f"{base}/authorize",
+        f"{base}/token",
+        DELEGATED_SCOPES,
+        {"response_mode": "query", "prompt": "select_account"},
     )
 
 
