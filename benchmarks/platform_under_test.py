@@ -26,6 +26,7 @@ from analytiq.settings import (
     RateLimitSettings,
     SearchSettings,
     Settings,
+    SourceSettings,
 )
 from analytiq.standalone.data_directory import DataDirectory
 from analytiq.standalone.embedded_server import EmbeddedServer
@@ -147,6 +148,7 @@ async def platform(
     is_limited: bool = True,
     is_kept: bool = False,
     model_threads: int = 1,
+    sources: SourceSettings | None = None,
 ) -> AsyncGenerator[Platform]:
     """Build the library in this process on a database of the server.
 
@@ -169,6 +171,7 @@ async def platform(
         search=search,
         lexical=LexicalSettings(build_wait_seconds=600.0),
         rate_limits=RateLimitSettings() if is_limited else NO_LIMITS,
+        sources=sources or SourceSettings(),
     )
     services = await bootstrap(settings)
     try:
