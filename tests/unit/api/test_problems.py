@@ -88,6 +88,7 @@ def test_every_class_of_error_has_a_status_of_its_own_choice() -> None:
         "QuotaExceededError": 402,
         "TransientError": 503,
         "RateLimitedError": 429,
+        "PostponedError": 429,
         "StoreLoadingError": 503,
         "TransactionTooLargeError": 503,
         "StaleVersionError": 412,

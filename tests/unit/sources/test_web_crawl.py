@@ -274,7 +274,7 @@ async def test_page_too_large_for_a_document_leads_on_nevertheless(site: WebSite
 async def test_page_without_text_but_with_scripts_is_skipped_with_the_reason(site: WebSite) -> None:
     site.page("/", WORDS, ["/app"])
     site.files["/app"] = Served(b"<title>App</title><div id=root></div><script src=app.js></script>")
-    item = (await Crawler(site).crawl()).of(site, "/app")
+    item = (await Crawler(site, {"javascript": "never"}).crawl()).of(site, "/app")
     assert "JavaScript" in (item.skip_reason or "")
 
 
