@@ -19,7 +19,14 @@ from analytiq.composition import Services, compose
 from analytiq.inference.credentials.encryption import Vault, new_secret_key
 from analytiq.inference.credentials.providers import Credentials
 from analytiq.inference.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
-from analytiq.settings import EmbeddingSettings, ProviderSettings, QueueSettings, Settings
+from analytiq.settings import (
+    EmbeddingSettings,
+    LexicalSettings,
+    ProviderSettings,
+    QueueSettings,
+    SearchSettings,
+    Settings,
+)
 from analytiq.standalone import embedded_guardian
 from analytiq.standalone.embedded_binary import find_binaries
 from analytiq.storage.client import MongoConnection
@@ -104,6 +111,9 @@ async def compose_services(
             "embedding": EmbeddingSettings(batch_size=50, timeout_seconds=20, allow_global_cache=True),
             # The tests' servers are on this machine.
             "providers": ProviderSettings(allow_private_addresses=True),
+            # A stalled machine is no reason for a search without an answer.
+            "search": SearchSettings(load_wait_seconds=60.0, leg_timeout_seconds=60.0, step_timeout_seconds=60.0),
+            "lexical": LexicalSettings(build_wait_seconds=60.0),
             **sections,
         }
         credentials = Credentials(ProviderRepository(migrated), vault)
