@@ -82,6 +82,18 @@ async def identify(
     return caller
 
 
+async def organization_id_of(request: Request, services: Services) -> str:
+    """Return the id in the path; a path without one is of the access token's organization.
+
+    Raises:
+        AccessDeniedError: the path has none, and the token is missing or invalid (401).
+    """
+    named: str | None = request.path_params.get("organization_id")
+    if named is not None:
+        return named
+    return (await open_with_header(services, request.headers.get("authorization"))).organization.id
+
+
 async def admit(request: Request, services: Services, organization_id: str, *, searched: Sequence[str] = ()) -> Caller:
     """Identify the caller of a new call, count it in the rate limit, and require room for a new object.
 

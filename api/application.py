@@ -19,6 +19,7 @@ from api.routes import (
     backups,
     chat,
     chunk_preview,
+    compatible,
     document_blocks,
     document_changes,
     document_lookups,
@@ -101,6 +102,8 @@ def create_app(open_services: Open, *, metrics_directory: str | None = None) -> 
     app.include_router(auth.router, responses=responses)
     app.include_router(source_sign_ins.callback_router, responses=responses)
     app.include_router(inbound.router, responses=responses)
+    check_routes(compatible.router)
+    app.include_router(compatible.router, responses=responses)
     app.include_router(operations.router)
     mcp = McpEndpoint(app)
     mcp.install()
@@ -138,7 +141,7 @@ def _correct_schema(app: FastAPI) -> None:
         for path, methods in schema["paths"].items():
             for operation in methods.values():
                 operation["responses"].pop("422", None)
-                if path.startswith((PREFIX, auth.router.prefix, inbound.router.prefix)):
+                if path.startswith((PREFIX, auth.router.prefix, inbound.router.prefix, compatible.router.prefix)):
                     _describe_problems(operation["responses"])
         return schema
 

@@ -44,7 +44,7 @@ async def _note(request: Request, status: int, made: dict[str, str]) -> None:
         caller.organization.id,
         operation_of(request.scope),
         caller.actor,
-        target={**made, **target},
+        target={**made, **target, **getattr(request.state, "audit_target", {})},
         address=browser_of(request).address,
         request_id=str(request.state.request_id),
         status=status,

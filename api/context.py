@@ -9,7 +9,7 @@ from pydantic import StringConstraints
 from analytiq.composition import Services
 from analytiq.ingestion.prompt_uses import OnUse
 from analytiq.models.organization import Organization
-from api.access import COOKIE, Caller, SignedInCaller, admit, identify_person
+from api.access import COOKIE, Caller, SignedInCaller, admit, identify_person, organization_id_of
 from api.schemas.wire import NO_NUL
 
 bearer = HTTPBearer(auto_error=False, description="An access token of the organization")
@@ -43,6 +43,28 @@ async def get_caller(
     return await admit(request, services, organization_id)
 
 
+async def get_token_caller(
+    request: Request,
+    services: ServicesOf,
+    _bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
+) -> Caller:
+    """Return the admitted caller of an operation without an organization in its path; a session is not enough."""
+    return await admit(request, services, await organization_id_of(request, services))
+
+
+async def get_token_organization(caller: Annotated[Caller, Depends(get_token_caller)]) -> Organization:
+    """Return the organization of the access token."""
+    return caller.organization
+
+
+async def get_noted_target(request: Request) -> dict[str, str]:
+    """Return the ids that the audit record names beside those of the path; the route adds them."""
+    request.state.audit_target = {}
+    return cast("dict[str, str]", request.state.audit_target)
+
+
+TokenOrganization = Annotated[Organization, Depends(get_token_organization)]
+NotedTarget = Annotated[dict[str, str], Depends(get_noted_target)]
 CurrentCaller = Annotated[Caller, Depends(get_caller)]
 
 

@@ -18,7 +18,7 @@ from analytiq.models.idempotency import KeptAnswer
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.idempotency import IdempotencyRepository
 from analytiq.storage.session import DatabaseError
-from api.access import Caller, identify
+from api.access import Caller, identify, organization_id_of
 
 HEADER = "idempotency-key"
 KEPT_HOURS = 24
@@ -50,7 +50,7 @@ async def _once(request: Request, key: str, handle: Handle) -> Response:
         raise InvalidInputError.of_field("Idempotency-Key", f"Must have 1 to {LONGEST_KEY} characters.")
     services = cast("Services", request.app.state.services)
     # Before a stored answer is shown: a revoked token shows nothing any more.
-    caller = await identify(request, services, request.path_params["organization_id"])
+    caller = await identify(request, services, await organization_id_of(request, services))
     wanted = await _wanted(request, key, caller)
     # Encrypted: the answer to a new access token contains a secret that is stored nowhere else.
     vault = services.inference.vault

@@ -38,12 +38,13 @@ _READS = (
     "get_chat_message", "follow_chat_message", "watch_organization", "get_organization_settings", "get_storage",
     "get_source_kinds", "list_sources", "get_source", "list_source_items", "list_source_runs", "get_source_run",
     "list_source_run_items", "list_tables", "get_table",
+    "get_data_resource_status", "get_data_resource_logs", "get_embeddings_status",
 )  # fmt: skip
 _QUESTIONS = (
     "search_knowledge_base", "search_knowledge_bases", "explain_search", "forecast_knowledge_base",
     "preview_chunks",
     "create_chat_thread", "ask_chat_thread", "stop_chat_message", "search_documents_by_path", "get_document_progress",
-    "continue_chat_message", "query_table",
+    "continue_chat_message", "query_table", "search_data_resources",
 )  # fmt: skip
 """Permission to read includes asking: questions change nothing but conversations."""
 _WRITES = (
@@ -52,7 +53,7 @@ _WRITES = (
     "retry_documents",
     "create_knowledge_base", "update_knowledge_base", "move_knowledge_base",
     "replay_jobs", "replay_job", "cancel_job", "cancel_jobs",
-    "create_prompt",
+    "create_prompt", "create_embeddings",
     "test_source", "run_source", "cancel_source_run",
     "update_prompt", "run_prompt", "cancel_prompt_run", "update_prompt_result", "update_chat_thread",
 )  # fmt: skip
@@ -70,6 +71,7 @@ _ADMINISTRATION = (
     "create_knowledge_base_reconcile_run", "update_organization_settings",
     "create_source", "test_new_source", "begin_source_sign_in", "update_source", "delete_source",
     "create_source_inbound", "delete_source_inbound",
+    "create_data_resource", "delete_data_resource",
 )  # fmt: skip
 _OWNERSHIP = ("delete_organization",)
 
@@ -88,6 +90,8 @@ _MAKING = {
     "create_tag": Countable.TAGS,
     "create_prompt": Countable.PROMPTS,
     "create_source": Countable.SOURCES,
+    "create_data_resource": Countable.SOURCES,
+    "create_embeddings": Countable.KNOWLEDGE_BASES,
     "create_access_token": Countable.ACCESS_TOKENS,
     "create_invitation": Countable.INVITATIONS,
 }

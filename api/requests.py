@@ -104,7 +104,7 @@ def _policy(message: Message) -> tuple[tuple[bytes, bytes], ...]:
 
 def _storage(scope: Scope, message: Message) -> tuple[tuple[bytes, bytes], ...]:
     """Keep callers' data out of all caches: proxies', and the disk of a shared browser."""
-    is_of_a_caller = scope["path"].startswith("/v0/") or scope["path"] == MCP_PATH
+    is_of_a_caller = scope["path"].startswith(("/v0/", "/api/")) or scope["path"] == MCP_PATH
     has_own = any(name.lower() == NO_STORE[0] for name, _ in message.get("headers", []))
     return (NO_STORE,) if is_of_a_caller and not has_own else ()
 

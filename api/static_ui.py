@@ -28,7 +28,7 @@ HOME = "/documents/"
 ENTRANCES = ("/", "/sign-in/", "/invite/", "/reset/")
 """Entry pages, which people reach by a typed address or a link; without an export they show instructions."""
 NOT_FOUND_PAGE = "/404.html"
-API_PATHS = re.compile(r"/(?:v0|health|ready|metrics|openapi\.json|mcp)(?:/|$)")
+API_PATHS = re.compile(r"/(?:v0|api|health|ready|metrics|openapi\.json|mcp)(?:/|$)")
 """Paths that are never answered with a page, whatever the browser accepts."""
 
 HASHED = "/_next/static/"

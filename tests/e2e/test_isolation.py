@@ -42,6 +42,8 @@ ID = "f" * 24
 OPEN_TO_ALL = {"/health", "/ready", "/metrics"}
 SIGNED = {"/v0/inbound/{address}"}
 """Routes whose requests are signed by a secret of one source: `tests/e2e/test_http_pushes.py`."""
+OF_TOKEN = "/api/"
+"""Routes of the organization of the token, without its id in their paths: `tests/e2e/test_http_compatible.py`."""
 OF_PEOPLE = "/v0/auth/"
 """Routes that show nobody's data but those of whoever is signed in: `tests/e2e/test_http_people.py`."""
 ASKING = {
@@ -240,7 +242,7 @@ def state_of(running: Running, organization_id: str) -> str:
 def test_every_route_is_of_an_organization_or_shows_no_tenants_data(routes: list[Route]) -> None:
     assert len(routes) >= 28
     others = {route.path for route in routes if not route.is_of_an_organization}
-    assert {path for path in others if not path.startswith(OF_PEOPLE)} == OPEN_TO_ALL | SIGNED
+    assert {path for path in others if not path.startswith((OF_PEOPLE, OF_TOKEN))} == OPEN_TO_ALL | SIGNED
 
 
 def test_ids_of_every_route_are_known_to_this_test(scoped: list[Route], victim: Victim) -> None:

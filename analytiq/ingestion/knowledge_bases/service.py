@@ -193,6 +193,10 @@ class KnowledgeBases:
         """Return a page of knowledge bases with the counts last stored, and the total count."""
         return await self._knowledge_bases.page(organization_id, skip=skip, limit=limit, name_search=name_search)
 
+    async def with_names(self, organization_id: str, names: Collection[str]) -> list[KnowledgeBase]:
+        """Return the knowledge bases with these names, with the counts last stored."""
+        return await self._knowledge_bases.with_names(organization_id, names)
+
     async def standings_of(
         self, organization_id: str, knowledge_bases: Sequence[KnowledgeBase]
     ) -> list[StandingKnowledgeBase]:

@@ -86,6 +86,10 @@ class Sources:
             raise unknown_source(source_id)
         return source
 
+    async def named(self, organization_id: str, name: str) -> Source | None:
+        """Return the source with this name."""
+        return await self._sources.named(organization_id, name)
+
     async def page(
         self, organization_id: str, *, name_search: str | None, skip: int, limit: int
     ) -> tuple[list[Source], int]:

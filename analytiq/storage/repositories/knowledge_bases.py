@@ -167,6 +167,11 @@ class KnowledgeBaseRepository:
         found = [decode(KnowledgeBase, row) async for row in cursor]
         return found, await self._collection.count_documents(query)
 
+    async def with_names(self, organization_id: str, names: Collection[str]) -> list[KnowledgeBase]:
+        """Return the organization's knowledge bases with these names."""
+        query: Row = {"organization_id": organization_id, "name": {"$in": list(names)}, "status": _SHOWN}
+        return [decode(KnowledgeBase, row) async for row in self._majority.find(query)]
+
     async def ids_of(self, session: Session, organization_id: str) -> list[str]:
         """Return the ids of the organization's knowledge bases."""
         query: Row = {"organization_id": organization_id, "status": _SHOWN}

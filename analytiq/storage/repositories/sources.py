@@ -55,6 +55,12 @@ class SourceRepository:
         row: Row | None = await self._collection.find_one(query, session=session)
         return decode(Source, row) if row else None
 
+    async def named(self, organization_id: str, name: str) -> Source | None:
+        """Return the organization's source with this name, unless it is being deleted."""
+        query: Row = {"organization_id": organization_id, "name": name, "is_deleted": False}
+        row: Row | None = await self._collection.find_one(query)
+        return decode(Source, row) if row else None
+
     async def page(
         self, organization_id: str, *, name_search: str | None, skip: int, limit: int
     ) -> tuple[list[Source], int]:
