@@ -17,7 +17,7 @@ from analytiq.ingestion.sources.service import SourceDraft
 from analytiq.models.source import ItemOutcome, RunState, SourceRun, SourceRunEntry
 from analytiq.retrieval.pipeline.request import Mode, SearchRequest, SearchResult
 from api.schemas.inbound import PushItem
-from api.schemas.wire import RequestBody, ResponseBody
+from api.schemas.wire import NO_CONTROLS, RequestBody, ResponseBody
 
 ID_KEY = "data_resource_id"
 """The metadata key of the documents of a data resource."""
@@ -34,6 +34,7 @@ AccountId = Annotated[
     Field(max_length=200, description="The organization's id, or null: the token decides. Another id answers 404"),
 ]
 Options = Mapping[str, JsonValue]
+FileName = Annotated[str, StringConstraints(min_length=1, max_length=1024), NO_CONTROLS]
 Address = Annotated[str, Field(max_length=2000, pattern=r"^https?://\S+$")]
 
 
@@ -84,7 +85,7 @@ class _Addresses(KindSchema):
 
 class _TextOptions(_Addresses):
     text: str = ""
-    name: str = Field(default="text.txt", min_length=1, max_length=1024)
+    name: FileName = "text.txt"
 
     @model_validator(mode="after")
     def _has_one(self) -> Self:
@@ -94,7 +95,7 @@ class _TextOptions(_Addresses):
 
 
 class _File(KindSchema):
-    name: str = Field(min_length=1, max_length=1024)
+    name: FileName
     content: str
 
 
@@ -129,7 +130,7 @@ def _text(options: Options) -> Loaded:
     given = cast("_TextOptions", validated(_TextOptions, options, field=OPTIONS))
     if given.all:
         return _these_addresses(given.all)
-    return Loaded("push", {}, (PushItem(id=given.name, text=given.text).to_pushed(OPTIONS),))
+    return Loaded("push", {}, (_pushed(OPTIONS, id=given.name, text=given.text),))
 
 
 def _files(ending: str) -> Callable[[Options], Loaded]:
@@ -142,12 +143,16 @@ def _files(ending: str) -> Callable[[Options], Loaded]:
             place = f"{OPTIONS}.files[{index}]"
             if not file.name.lower().endswith(ending):
                 raise InvalidInputError.of_field(f"{place}.name", f"Must end with {ending}.")
-            items.append(PushItem(id=file.name, content=file.content).to_pushed(place))
+            items.append(_pushed(place, id=file.name, content=file.content))
         if len({item.external_id for item in items}) < len(items):
             raise InvalidInputError.of_field(f"{OPTIONS}.files", "Two files have the same name.")
         return Loaded("push", {}, tuple(items))
 
     return load
+
+
+def _pushed(place: str, **fields: str) -> PushedItem:
+    return PushItem.model_validate(fields).to_pushed(place)
 
 
 def _these_addresses(addresses: list[str]) -> Loaded:
@@ -220,11 +225,12 @@ class DataResourceCreate(RequestBody):
         },
     )
 
-    data_resource_id: ResourceId | None = Field(None, description="null: a new one is made")
+    data_resource_id: ResourceId | None = Field(default=None, description="null: a new one is made")
     account_id: AccountId = None
     loader: Loader
     loader_options: dict[str, JsonValue] = Field(
         default_factory=dict[str, JsonValue],
+        repr=False,
         description="Settings of the loader, with secrets in `credentials`: docs/reference/compatible-routes.md",
     )
 
@@ -357,7 +363,7 @@ class EmbeddingsCreate(RequestBody):
     )
     selected_file_urls: list[SelectedAddress] = Field(default_factory=list[SelectedAddress], max_length=500)
     vector_store: Literal["weaviate", "qdrant"] | None = Field(
-        None, description="Without effect: the operator chooses the vector store"
+        default=None, description="Without effect: the operator chooses the vector store"
     )
 
     @property

@@ -107,6 +107,7 @@ def test_failures_are_told_with_their_reason_and_are_not_indexed(api: httpx.Clie
         ("web_base_loader", {"url": "https://example.com", "spider": 1}, "loader_options.spider"),
         ("web_base_loader", {"url": "https://example.com", "use_browser": 1}, "loader_options.use_browser"),
         ("text_loader", {}, "loader_options"),
+        ("text_loader", {"text": "x", "name": "a\0"}, "loader_options.name"),
         ("pdf_loader", {"files": [{"name": "x.txt", "content": "eA=="}]}, "loader_options.files[0].name"),
         ("pdf_loader", {"files": [{"name": "x.pdf", "content": "*"}]}, "loader_options.files[0].content"),
         ("qna_tuple_loader", {"pairs": "x"}, "loader_options.pairs"),

@@ -3,7 +3,9 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
 from tests.e2e.driving import accepted, eventually, problem_of, wait_until_indexed
@@ -115,3 +117,35 @@ def test_web_site_is_ingested_and_ingested_again_by_its_address(running: Running
     refused = run_command("ingest", "https://example.com/", "--watch", "--data-dir", str(running.data_dir))
     assert refused.returncode != 0
     assert "--watch" in refused.stderr
+
+
+def test_compatible_routes_load_a_site_and_index_the_selected_pages(running: Running) -> None:
+    with (
+        WebSite() as site,
+        httpx.Client(base_url=running.url, headers={"Authorization": f"Bearer {running.token}"}) as api,
+    ):
+        site.page("/", "The Bachelor sails home.", ["/ann", "/gone"])
+        site.page("/ann", "The Ann sails to Nantucket.")
+        options = {"url": f"{site.url}/", "closespider_pagecount": 10, "use_browser": False}
+        body = {"loader": "web_base_loader", "loader_options": options}
+        resource = accepted(api.post("/api/data-resources", json=body))["data_resource_id"]
+
+        def ended(path: str) -> dict[str, Any] | None:
+            found = accepted(api.get(f"/api/{path}/{resource}/status"))
+            return None if found["status"] in ("PENDING", "RUNNING") else found
+
+        loaded = eventually(lambda: ended("data-resources"))
+        assert loaded["status"] == "SUCCESS"
+        assert loaded["visited"] == [f"{site.url}/", f"{site.url}/ann"]
+        selected = {"data_resource_id": resource, "selected_urls": [{"url": f"{site.url}/ann"}]}
+        accepted(api.post("/api/embeddings", json=selected))
+        assert eventually(lambda: ended("embeddings"))["documents"] == 1
+        hits = api.post("/api/v2/retrieve", json={"kbids": [resource], "query": "sails"}).json()
+        assert [hit["metadata"]["source"] for hit in hits] == [f"{site.url}/ann"]
+        path = f"/v0/orgs/{running.organization_id}"
+        own = {"name_search": "127.0.0.1"}
+        before = accepted(api.get(f"{path}/documents", params=own))["total_count"]
+        accepted(api.request("DELETE", "/api/data-resources", json={"data_resource_id": resource}))
+        audited = accepted(api.get(f"{path}/audit-log"))["entries"][0]
+        assert (audited["action"], audited["target"]) == ("delete_data_resource", {"data_resource_id": resource})
+        eventually(lambda: accepted(api.get(f"{path}/documents", params=own))["total_count"] == before - 2)

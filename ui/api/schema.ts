@@ -2588,6 +2588,132 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/data-resources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create Data Resource
+         * @description Create a data resource and load it in the background. 409 if the id is taken.
+         */
+        post: operations["create_data_resource"];
+        /**
+         * Delete Data Resource
+         * @description Delete a data resource with its knowledge base at once, and its documents in the background.
+         *
+         *     409 if prompts use the knowledge base.
+         */
+        delete: operations["delete_data_resource"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/data-resources/{data_resource_id}/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Data Resource Status
+         * @description Return the state of the last load, with what was read and what failed.
+         */
+        get: operations["get_data_resource_status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/data-resources/{data_resource_id}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Data Resource Logs
+         * @description Return the log of the last load, with the reason for each skipped and failed item.
+         */
+        get: operations["get_data_resource_logs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/embeddings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create Embeddings
+         * @description Make a loaded data resource searchable: create its knowledge base. 409 while it loads, or if it has one.
+         */
+        post: operations["create_embeddings"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/embeddings/{data_resource_id}/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Embeddings Status
+         * @description Return whether a data resource is searchable.
+         */
+        get: operations["get_embeddings_status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/retrieve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Search Data Resources
+         * @description Find passages in knowledge bases, named by their ids or by those of data resources.
+         */
+        post: operations["search_data_resources"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/health": {
         parameters: {
             query?: never;
@@ -3635,6 +3761,105 @@ export interface components {
             days: components["schemas"]["UsageDayResponse"][];
         };
         /**
+         * DataResourceCreate
+         * @description A data resource to load.
+         * @example {
+         *       "loader": "web_base_loader",
+         *       "loader_options": {
+         *         "closespider_pagecount": 100,
+         *         "url": "https://example.com",
+         *         "use_browser": false
+         *       }
+         *     }
+         */
+        DataResourceCreate: {
+            /**
+             * Data Resource Id
+             * @description null: a new one is made
+             */
+            data_resource_id?: string | null;
+            /**
+             * Account Id
+             * @description The organization's id, or null: the token decides. Another id answers 404
+             */
+            account_id?: string | null;
+            loader: components["schemas"]["Loader"];
+            /**
+             * Loader Options
+             * @description Settings of the loader, with secrets in `credentials`: docs/reference/compatible-routes.md
+             */
+            loader_options?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+        };
+        /**
+         * DataResourceLogs
+         * @description The log of the last load.
+         */
+        DataResourceLogs: {
+            /** Data Resource Id */
+            data_resource_id: string;
+            /**
+             * Logs
+             * @description Lines with their time, then a line for each skipped and failed item
+             */
+            logs: string[];
+        };
+        /**
+         * DataResourceReference
+         * @description A data resource to delete.
+         * @example {
+         *       "data_resource_id": "5f0c7a52"
+         *     }
+         */
+        DataResourceReference: {
+            /** Data Resource Id */
+            data_resource_id: string;
+            /**
+             * Account Id
+             * @description The organization's id, or null: the token decides. Another id answers 404
+             */
+            account_id?: string | null;
+        };
+        /**
+         * DataResourceResponse
+         * @description The id of a data resource.
+         */
+        DataResourceResponse: {
+            /** Data Resource Id */
+            data_resource_id: string;
+        };
+        /**
+         * DataResourceStatus
+         * @description The state of the last load, with at most 1,000 items in each list.
+         */
+        DataResourceStatus: {
+            /** Data Resource Id */
+            data_resource_id: string;
+            /** @description NOT_FOUND: nothing was loaded in the last 30 days */
+            status: components["schemas"]["LoadStatus"];
+            /**
+             * Visited
+             * @description Addresses that were read
+             */
+            visited: string[];
+            /**
+             * Failed
+             * @description Items that could not be read; the logs say why
+             */
+            failed: string[];
+            /**
+             * Files
+             * @description Items without an address that were read, by id
+             */
+            files: string[];
+            /**
+             * Error
+             * @description Why the load failed
+             */
+            error: string | null;
+        };
+        /**
          * DefaultModelsResponse
          * @description The default models and the recipients of their input.
          */
@@ -4335,6 +4560,58 @@ export interface components {
             is_verified: boolean;
             /** Replaced At */
             replaced_at: string;
+        };
+        /**
+         * EmbeddingsCreate
+         * @description A data resource to make searchable.
+         * @example {
+         *       "data_resource_id": "5f0c7a52"
+         *     }
+         */
+        EmbeddingsCreate: {
+            /** Data Resource Id */
+            data_resource_id: string;
+            /**
+             * Account Id
+             * @description The organization's id, or null: the token decides. Another id answers 404
+             */
+            account_id?: string | null;
+            /**
+             * Selected Urls
+             * @description These items only; empty: all
+             */
+            selected_urls?: components["schemas"]["SelectedAddress"][];
+            /** Selected File Urls */
+            selected_file_urls?: components["schemas"]["SelectedAddress"][];
+            /**
+             * Vector Store
+             * @description Without effect: the operator chooses the vector store
+             */
+            vector_store?: ("weaviate" | "qdrant") | null;
+        };
+        /**
+         * EmbeddingsStatus
+         * @description The state of making a data resource searchable.
+         */
+        EmbeddingsStatus: {
+            /** Data Resource Id */
+            data_resource_id: string;
+            /** @description SUCCESS: searchable; NOT_FOUND: `POST /api/embeddings` was not called */
+            status: components["schemas"]["LoadStatus"];
+            /**
+             * Kb Id
+             * @description The knowledge base that is searched
+             */
+            kb_id: string | null;
+            /**
+             * Documents
+             * @description Searchable documents
+             */
+            documents: number;
+            /** Waiting Documents */
+            waiting_documents: number;
+            /** Failed Documents */
+            failed_documents: number;
         };
         /**
          * ErasureCreate
@@ -6256,6 +6533,18 @@ export interface components {
             unpriced_calls: number;
         };
         /**
+         * LoadStatus
+         * @description The state of loading, or of making a data resource searchable.
+         * @enum {string}
+         */
+        LoadStatus: "PENDING" | "RUNNING" | "SUCCESS" | "FAILURE" | "NOT_FOUND";
+        /**
+         * Loader
+         * @description The loaders, each with its kind of source.
+         * @enum {string}
+         */
+        Loader: "web_base_loader" | "pdf_loader" | "text_loader" | "csv_to_sql_loader" | "qna_tuple_loader" | "intent_loader" | "openapi_yaml_loader" | "notion_loader" | "confluence_loader" | "slack_loader" | "zendesk_loader" | "sharepoint_loader";
+        /**
          * MadeBy
          * @description The creator, or the caller of a takeover.
          */
@@ -7715,6 +8004,68 @@ export interface components {
             document_days: number | null;
         };
         /**
+         * RetrieveBody
+         * @description A question to knowledge bases.
+         * @example {
+         *       "kbids": [
+         *         "507f1f77bcf86cd799439011"
+         *       ],
+         *       "query": "How do I sign in?"
+         *     }
+         */
+        RetrieveBody: {
+            /**
+             * Kbids
+             * @description Ids of knowledge bases or of data resources
+             */
+            kbids: string[];
+            /**
+             * Account Id
+             * @description The organization's id, or null: the token decides. Another id answers 404
+             */
+            account_id?: string | null;
+            /** Query */
+            query: string;
+            /**
+             * Top K
+             * @description Passages in the answer
+             * @default 4
+             */
+            top_k: number;
+            /**
+             * Top N
+             * @description Without effect: candidates are chosen adaptively
+             * @default 15
+             */
+            top_n: number;
+            /**
+             * Alpha
+             * @description Weight of vector search in a hybrid search
+             * @default 0.75
+             */
+            alpha: number;
+            /**
+             * Hybrid Search
+             * @description false: vector search alone
+             * @default true
+             */
+            hybrid_search: boolean;
+        };
+        /**
+         * RetrievedPassage
+         * @description A passage. `metadata` has its source, document, place and score.
+         */
+        RetrievedPassage: {
+            /** Id */
+            id: string;
+            /** Page Content */
+            page_content: string;
+            /** Metadata */
+            metadata: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+        };
+        /**
          * Role
          * @description A person's role in an organization.
          * @enum {string}
@@ -8381,6 +8732,17 @@ export interface components {
              * @description Ends with the section's own heading; empty for a page
              */
             heading_path: string[];
+        };
+        /**
+         * SelectedAddress
+         * @description An item to make searchable.
+         */
+        SelectedAddress: {
+            /**
+             * Url
+             * @description As in `visited` or `files` of the status
+             */
+            url: string;
         };
         /**
          * ServerSettingsResponse
@@ -20542,6 +20904,483 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PushResponse"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_data_resource: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DataResourceCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DataResourceResponse"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_data_resource: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DataResourceReference"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DataResourceResponse"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_data_resource_status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                data_resource_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DataResourceStatus"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_data_resource_logs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                data_resource_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DataResourceLogs"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_embeddings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EmbeddingsCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DataResourceResponse"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_embeddings_status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                data_resource_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EmbeddingsStatus"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    search_data_resources: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RetrieveBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetrievedPassage"][];
                 };
             };
             /** @description Invalid request */
