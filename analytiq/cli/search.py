@@ -43,7 +43,8 @@ def search(
     include: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="DETAIL", help="Of each document: tags (default), metadata or metadata.<key>. Repeatable."
+            metavar="DETAIL",
+            help="Of each document: tags, metadata or metadata.<key>. Default: tags, metadata.label. Repeatable.",
         ),
     ] = None,
     index_type: Annotated[

@@ -58,7 +58,7 @@ class Passage(Answer):
     source_url: str | None = None
     tags: list[str] = Field(default_factory=list)
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
-    """The metadata chosen by `include`; none by default."""
+    """The metadata chosen by `include`; the label by default."""
 
 
 class Degradation(Answer):

@@ -101,7 +101,9 @@ def new_server(open_api: OpenApi, folders: Sequence[Path] = ()) -> MCPServer[Any
         ] = None,
         include: Annotated[
             list[str] | None,
-            Field(description='Of each document: "tags" (default), "metadata" or "metadata.<key>"'),
+            Field(
+                description='Of each document: "tags", "metadata" or "metadata.<key>"; default: tags, metadata.label'
+            ),
         ] = None,
         index_types: Annotated[
             list[Literal["paragraph", "section", "website"]] | None,

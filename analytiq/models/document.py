@@ -126,6 +126,8 @@ class Member:
     document_name: str
     source_url: str | None = None
     tag_ids: tuple[str, ...] = ()
+    label: JsonValue = None
+    """The metadata `label`, which pairs and intents have; None for none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ Included = Annotated[
     Field(
         max_length=50,
         description="Details of each passage's document: `tags`, `metadata` (all), or `metadata.<key>`. "
-        "Default: `tags`",
+        "Default: `tags` and `metadata.label`",
     ),
     AfterValidator(_known_details),
 ]

@@ -3463,7 +3463,7 @@ export interface components {
             searches_again: boolean;
             /**
              * Include
-             * @description Details of each passage's document: `tags`, `metadata` (all), or `metadata.<key>`. Default: `tags`
+             * @description Details of each passage's document: `tags`, `metadata` (all), or `metadata.<key>`. Default: `tags` and `metadata.label`
              */
             include?: string[];
             /** Token Budget */
@@ -4905,7 +4905,7 @@ export interface components {
             model?: string | null;
             /**
              * Include
-             * @description Details of each passage's document: `tags`, `metadata` (all), or `metadata.<key>`. Default: `tags`
+             * @description Details of each passage's document: `tags`, `metadata` (all), or `metadata.<key>`. Default: `tags` and `metadata.label`
              */
             include?: string[];
             /**
@@ -8456,7 +8456,7 @@ export interface components {
             model?: string | null;
             /**
              * Include
-             * @description Details of each passage's document: `tags`, `metadata` (all), or `metadata.<key>`. Default: `tags`
+             * @description Details of each passage's document: `tags`, `metadata` (all), or `metadata.<key>`. Default: `tags` and `metadata.label`
              */
             include?: string[];
             /**
@@ -8676,7 +8676,7 @@ export interface components {
             model?: string | null;
             /**
              * Include
-             * @description Details of each passage's document: `tags`, `metadata` (all), or `metadata.<key>`. Default: `tags`
+             * @description Details of each passage's document: `tags`, `metadata` (all), or `metadata.<key>`. Default: `tags` and `metadata.label`
              */
             include?: string[];
             /**

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from analytiq.assistants.chat.marks import with_own_marks_apart, without_marks
-from analytiq.assistants.engine.passages import fit_characters, page_range
+from analytiq.assistants.engine.passages import fit_characters, label_of, page_range
 from analytiq.inference.llm.base import Message, Role
 from analytiq.inference.llm.quoting import quoted
 from analytiq.models.chat import AnswerState, ChatMessage, ChatRole
@@ -108,4 +108,6 @@ def _shown(passage: ShownPassage) -> str:
     word = "page" if passage.first_page == passage.last_page else "pages"
     pages = f"{word} {page_range(passage, dash='–')}"
     source = with_own_marks_apart(quoted(passage.source))
-    return f"[{passage.number}] {source}, {pages}:\n{with_own_marks_apart(passage.content)}"
+    label = label_of(passage)
+    labelled = "" if label is None else f", label {with_own_marks_apart(quoted(label))}"
+    return f"[{passage.number}] {source}, {pages}{labelled}:\n{with_own_marks_apart(passage.content)}"

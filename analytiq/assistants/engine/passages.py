@@ -4,9 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from analytiq.inference.llm.quoting import one_line
 from analytiq.inference.tokens import count_tokens, prefix_end, without_surrogates
 from analytiq.models.index_types import IndexType
 from analytiq.models.shown_passage import ShownPassage
+from analytiq.retrieval.pipeline.details import LABEL
 from analytiq.retrieval.pipeline.request import SearchResult
 
 FRAME_TOKENS = 40
@@ -62,6 +64,12 @@ def page_range(passage: ShownPassage, *, dash: str = "-") -> str:
     """Return the passage's pages, such as `3` or `3-4`."""
     first, last = passage.first_page, passage.last_page
     return str(first) if first == last else f"{first}{dash}{last}"
+
+
+def label_of(passage: ShownPassage) -> str | None:
+    """Return the label of the passage's document in one line; None if it has none, or one that is no text."""
+    label = passage.metadata.get(LABEL)
+    return one_line(label) or None if isinstance(label, str) else None
 
 
 def _passage(result: SearchResult, numbers: dict[ChunkKey, int]) -> ShownPassage:

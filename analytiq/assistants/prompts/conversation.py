@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from analytiq.assistants.engine.passages import page_range
+from analytiq.assistants.engine.passages import label_of, page_range
 from analytiq.assistants.engine.search_tool import NAME
 from analytiq.inference.llm.base import Message, Role, ToolCall
 from analytiq.inference.llm.quoting import one_line, quoted
@@ -109,6 +109,6 @@ def _of_document(passage: ShownPassage) -> dict[str, object]:
         "token_count": passage.token_count,
         "source_url": passage.source_url,
         "tags": [one_line(tag) for tag in passage.tags],
-        "metadata": dict(passage.metadata),
+        "label": label_of(passage),
     }
     return {name: value for name, value in known.items() if value}

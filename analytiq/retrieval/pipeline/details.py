@@ -12,8 +12,10 @@ from analytiq.storage.all_repositories import Repositories
 TAGS = "tags"
 METADATA = "metadata"
 _ONE_FIELD = "metadata."
-SMALL = (TAGS,)
-"""The details of a result by default: metadata may be large."""
+LABEL = "label"
+"""The metadata key that the check of every hit reads."""
+SMALL = (TAGS, _ONE_FIELD + LABEL)
+"""The details of a result by default: other metadata may be large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +43,14 @@ class WantedDetails:
         return cls(TAGS in include, None if METADATA in include else frozenset(fields))
 
     @property
-    def metadata(self) -> bool:
-        """True if any metadata is chosen."""
-        return self.fields is None or bool(self.fields)
+    def label(self) -> bool:
+        """True if the label is chosen."""
+        return self.fields is None or LABEL in self.fields
+
+    @property
+    def further_metadata(self) -> bool:
+        """True if metadata is chosen that the check of the hits has not read."""
+        return self.fields is None or bool(self.fields - {LABEL})
 
     def metadata_of(self, document: Document) -> Mapping[str, JsonValue]:
         """Return the chosen metadata of a document."""
@@ -65,7 +72,10 @@ class Details:
         tag_names: Mapping[str, str],
         wanted: WantedDetails,
     ) -> dict[str, DocumentDetails]:
-        """Return the details by document id. Metadata, which may be large, is read now; deleted documents have none."""
+        """Return the details by document id.
+
+        Metadata beside the label, which may be large, is read now; deleted documents have none.
+        """
         names = tag_names if wanted.tags else dict[str, str]()
         metadata = await self._metadata(organization_id, members, wanted)
         return {
@@ -80,7 +90,8 @@ class Details:
     async def _metadata(
         self, organization_id: str, members: Mapping[str, Member], wanted: WantedDetails
     ) -> dict[str, Mapping[str, JsonValue]]:
-        if not wanted.metadata:
-            return {}
+        if not wanted.further_metadata:
+            labelled = {id_: member for id_, member in members.items() if wanted.label and member.label is not None}
+            return {id_: {LABEL: member.label} for id_, member in labelled.items()}
         documents = await self._documents.of_ids(organization_id, list(members))
         return {document.id: wanted.metadata_of(document) for document in documents.values()}

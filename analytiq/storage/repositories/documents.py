@@ -15,6 +15,7 @@ from analytiq.models.document import Document, DocumentState, ExternalIdentity, 
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import object_id, object_ids
 from analytiq.storage.repositories.document_pages import BY_NAME, DocumentQuery, page_of
+from analytiq.storage.repositories.hit_checks import MEMBER_FIELDS, member_of
 from analytiq.storage.repositories.rows import Row, decode, encode
 from analytiq.storage.session import Session
 
@@ -482,12 +483,9 @@ class DocumentRepository:
                 "organization_id": organization_id,
                 "tag_ids": {"$in": list(tag_ids)},
             },
-            {"document_name": 1, "source_url": 1, "tag_ids": 1},
+            MEMBER_FIELDS,
         )
-        return {
-            str(row["_id"]): Member(row["document_name"], row.get("source_url"), tuple(row["tag_ids"]))
-            async for row in cursor
-        }
+        return {str(row["_id"]): member_of(row) async for row in cursor}
 
     async def names(self, organization_id: str, document_ids: Collection[str]) -> dict[str, str]:
         """Return the names by id of existing documents."""

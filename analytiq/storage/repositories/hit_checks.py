@@ -9,6 +9,15 @@ from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import object_ids
 from analytiq.storage.repositories.rows import Row
 
+MEMBER_FIELDS = {"document_name": 1, "source_url": 1, "tag_ids": 1, "metadata.label": 1}
+"""The projection of documents for `member_of`."""
+
+
+def member_of(row: Row) -> Member:
+    """Return the member of a row of `docs`."""
+    label = row.get("metadata", {}).get("label")
+    return Member(row["document_name"], row.get("source_url"), tuple(row["tag_ids"]), label)
+
 
 @dataclass(frozen=True, slots=True)
 class CurrentVersion:
@@ -57,7 +66,6 @@ class HitCheckRepository:
             "organization_id": organization_id,
             "tag_ids": {"$in": list(tag_ids)},
         }
-        shown = {"document_name": 1, "source_url": 1, "tag_ids": 1}
         stages: list[Row] = [
             {
                 "$match": {
@@ -67,7 +75,7 @@ class HitCheckRepository:
                 }
             },
             {"$project": {"document_id": 1, "generation_id": 1, "text_hash": 1, "chunk_count": 1, "chunk_counts": 1}},
-            {"$unionWith": {"coll": "docs", "pipeline": [{"$match": members}, {"$project": shown}]}},
+            {"$unionWith": {"coll": "docs", "pipeline": [{"$match": members}, {"$project": MEMBER_FIELDS}]}},
         ]
         if with_tag_names:
             stages.append({"$unionWith": {"coll": "docs", "pipeline": _tags_of(organization_id, members)}})
@@ -103,8 +111,7 @@ def _sort_in(truth: HitTruth, row: Row) -> None:
         version = CurrentVersion(row["generation_id"], row["text_hash"], counts)
         truth.versions[row["document_id"]] = version
     elif "document_name" in row:
-        member = Member(row["document_name"], row.get("source_url"), tuple(row["tag_ids"]))
-        truth.members[str(row["_id"])] = member
+        truth.members[str(row["_id"])] = member_of(row)
     else:
         for tag in row["named"]:
             truth.tag_names[str(row["_id"])] = tag["name"]

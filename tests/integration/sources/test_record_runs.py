@@ -22,7 +22,7 @@ async def test_pair_is_one_chunk_and_its_label_is_returned_with_the_hit(sourcing
     kb = await sourcing.tenant.knowledge_base(chunk_size=64)
     source = await sourcing.source(kind="qna", settings={"text": json.dumps(PAIRS)})
     assert (await sourcing.run(source)).counts == RunCounts(added=3)
-    answer = await sourcing.tenant.search(kb.id, "Where is the passport kept?", include=("metadata.label",))
+    answer = await sourcing.tenant.search(kb.id, "Where is the passport kept?")
     texts = {result.content: result.metadata for result in answer.results}
     assert texts == {f"{pair['question']}\n\n{pair['answer']}": {"label": pair["label"]} for pair in PAIRS}
     assert answer.results[0].metadata == {"label": "papers"}

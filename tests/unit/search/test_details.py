@@ -6,9 +6,11 @@ from analytiq.errors import InvalidInputError
 from analytiq.retrieval.pipeline.details import SMALL, WantedDetails
 
 
-def test_small_details_are_tags_without_metadata() -> None:
+def test_small_details_are_tags_and_the_label_and_need_no_further_query() -> None:
     wanted = WantedDetails.of(SMALL)
-    assert (wanted.tags, wanted.fields) == (True, frozenset())
+    assert (wanted.tags, wanted.label, wanted.further_metadata) == (True, True, False)
+    assert WantedDetails.of(["metadata.year"]).further_metadata
+    assert not WantedDetails.of([]).label
 
 
 def test_metadata_is_chosen_as_a_whole_or_by_key() -> None:
