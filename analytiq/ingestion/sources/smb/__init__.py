@@ -1,0 +1,1 @@
+"""Parts of SMB sources: the connection, and the client."""
