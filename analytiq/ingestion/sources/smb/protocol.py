@@ -159,6 +159,18 @@ class _StrictConnection(Connection):
         return decrypted
 
 
+class _LocalTree(TreeConnect):
+    """A share whose paths are those of the server itself, also if it is a root of DFS."""
+
+    @property
+    def is_dfs_share(self) -> bool:
+        """False: the server then refuses what is on other servers."""
+        return False
+
+    @is_dfs_share.setter
+    def is_dfs_share(self, _: object) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class FileState:
     """The state of an open file."""
@@ -219,10 +231,8 @@ class Share:
             self._connection, cast("str", self._login), None, require_encryption=encrypts, auth_protocol="ntlm"
         )
         session.connect()
-        tree = TreeConnect(session, f"\\\\{self._place.server}\\{self._place.share}")
+        tree = _LocalTree(session, f"\\\\{self._place.server}\\{self._place.share}")
         tree.connect()
-        # Paths of such a share are then those of the server itself; links to other servers are refused by it.
-        tree.is_dfs_share = False
         self._tree = tree
 
     def list_page(self, folder: "OpenFolder") -> bytes:
