@@ -17,8 +17,8 @@ from tests.contract import file_servers
 from tests.contract.made_buckets import BUCKETS
 from tests.contract.made_drives import DRIVES
 from tests.contract.made_records import RECORDS
-from tests.contract.made_sources import CONTENTS, Made, opening
 from tests.contract.made_shares import SHARES
+from tests.contract.made_sources import CONTENTS, Made, opening
 from tests.contract.made_talk import TALK
 from tests.contract.made_wikis import WIKIS
 from tests.fakes.web_site import Served, WebSite, html

@@ -28,7 +28,7 @@ _ENTRIES_OF_A_PAGE = 50
 _FOLDER, _FILE = 0x10, 0x80
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The request is refused with this status."""
 
     def __init__(self, status: int) -> None:
@@ -140,11 +140,11 @@ class _Conversation:
             if state.has_logged_in:
                 self._check_signature(message, flags)
             if command in self._server.statuses:
-                raise Refused(self._server.statuses[command])
+                raise RefusedError(self._server.statuses[command])
             if command not in (NEGOTIATE, SETUP) and not state.has_logged_in:
-                raise Refused(ACCESS_DENIED)
+                raise RefusedError(ACCESS_DENIED)
             status, body = self._handler(command, tree)(message[64:])
-        except Refused as refused:
+        except RefusedError as refused:
             status, body = refused.status, struct.pack("<HBBLB", 9, 0, 0, 0, 0)
         header = _HEADER.pack(
             *(b"\xfeSMB", 64, charge, status, command, granted, 0x1, 0, number, 0, 1 if command == TREE else tree),
@@ -154,7 +154,7 @@ class _Conversation:
 
     def _handler(self, command: int, tree: int) -> Callable[[bytes], tuple[int, bytes]]:
         if command in (CREATE, CLOSE, READ, QUERY) and (tree != 1 or not self._state.has_tree):
-            raise Refused(0xC00000C9)
+            raise RefusedError(0xC00000C9)
         handlers = {
             NEGOTIATE: self._negotiate,
             SETUP: self._set_up,
@@ -166,13 +166,13 @@ class _Conversation:
             QUERY: self._query,
         }
         if command not in handlers:
-            raise Refused(0xC00000BB)
+            raise RefusedError(0xC00000BB)
         return handlers[command]
 
     def _check_signature(self, message: bytes, flags: int) -> None:
         assert self._state.key is not None
         if not flags & 0x8 or _signature(self._state.key, message) != message[48:64]:
-            raise Refused(ACCESS_DENIED)
+            raise RefusedError(ACCESS_DENIED)
 
     def _signed(self, message: bytes) -> bytes:
         if self._state.key is None or not self._state.has_logged_in:
@@ -184,7 +184,7 @@ class _Conversation:
         size, count, mode, _, capabilities, guid = struct.unpack("<HHHHL16s", body[:28])
         dialects = struct.unpack(f"<{count}H", body[36 : 36 + 2 * count])
         if size != 36 or mode != 2 or self._state.negotiate_request:
-            raise Refused(INVALID)
+            raise RefusedError(INVALID)
         assert _DIALECT in dialects
         assert not capabilities & 0x1, "offers to follow DFS"
         self._state.negotiate_request = (
@@ -197,7 +197,7 @@ class _Conversation:
     def _set_up(self, body: bytes) -> tuple[int, bytes]:
         size, _, mode, _, _, offset, length, _ = struct.unpack("<HBBLLHHQ", body[:24])
         if size != 25 or not mode & 2:
-            raise Refused(INVALID)
+            raise RefusedError(INVALID)
         token = body[offset - 64 :][:length]
         assert token[:8] == b"NTLMSSP\0", "offers something besides NTLM"
         if token[8:12] == struct.pack("<L", 1):
@@ -214,27 +214,27 @@ class _Conversation:
         second, domain, user, workstation = (_field(token, 20 + 8 * number) for number in range(4))
         self._server.workstations.append(workstation.decode("utf-16-le"))
         if len(second) <= 24 or user.decode("utf-16-le") != USER:
-            raise Refused(LOGON_FAILURE)
+            raise RefusedError(LOGON_FAILURE)
         name = (USER.upper() + domain.decode("utf-16-le")).encode("utf-16-le")
         hashed = hmac.digest(md4(PASSWORD.encode("utf-16-le")), name, "md5")
         proof, blob = second[:16], second[16:]
         if domain.decode("utf-16-le") not in ("", DOMAIN) or proof != hmac.digest(hashed, b"12345678" + blob, "md5"):
-            raise Refused(LOGON_FAILURE)
+            raise RefusedError(LOGON_FAILURE)
         self._state.key = hmac.digest(hashed, proof, "md5")
 
     def _connect(self, body: bytes) -> tuple[int, bytes]:
         size, _, offset, length = struct.unpack("<HHHH", body[:8])
         if size != 9:
-            raise Refused(INVALID)
+            raise RefusedError(INVALID)
         if body[offset - 64 :][:length].decode("utf-16-le").lower() != rf"\\127.0.0.1\{SHARE}":
-            raise Refused(NO_SUCH_SHARE)
+            raise RefusedError(NO_SUCH_SHARE)
         self._state.has_tree = True
         return 0, struct.pack("<HBBLLL", 16, 1, 0, 0, 0x8, 0x1F01FF)  # the capability of DFS
 
     def _validate(self, body: bytes) -> tuple[int, bytes]:
         size, _, code, handle, offset, length = struct.unpack("<HHL16sLL", body[:32])
         if (size, code, handle) != (57, 0x140204, b"\xff" * 16):
-            raise Refused(0xC00000BB)
+            raise RefusedError(0xC00000BB)
         assert body[offset - 64 :][:length] == self._state.negotiate_request, "not what was negotiated"
         answer = struct.pack("<L16sHH", _CAPABILITIES, _GUID, _SECURITY_MODE, _DIALECT)
         return 0, struct.pack("<HHL16sLLLLLL", 49, 0, code, handle, 112, 0, 112, len(answer), 0, 0) + answer
@@ -245,18 +245,18 @@ class _Conversation:
         )
         self._server.accesses.add(access)
         if (size, disposition, share) != (57, 1, 7) or access & ~0x20081:
-            raise Refused(ACCESS_DENIED)
+            raise RefusedError(ACCESS_DENIED)
         name = body[offset - 64 :][:length].decode("utf-16-le")
         parts = name.split("\\") if name else []
         if any(part in ("", ".", "..") or set(part) & set('/:*?"<>|') for part in parts):
-            raise Refused(0xC0000033)
+            raise RefusedError(0xC0000033)
         path = self._server.folder.joinpath(*parts)
         if not path.exists():
-            raise Refused(NOT_FOUND)
+            raise RefusedError(NOT_FOUND)
         if options & 0x40 and path.is_dir():
-            raise Refused(IS_FOLDER)
+            raise RefusedError(IS_FOLDER)
         if options & 0x1 and not path.is_dir():
-            raise Refused(NO_FOLDER)
+            raise RefusedError(NO_FOLDER)
         handle = struct.pack("<QQ", len(self._state.handles) + self._state.next_id, 7)
         self._state.handles[handle] = _Handle(path)
         self._server.open_handles += 1
@@ -276,16 +276,16 @@ class _Conversation:
     def _read(self, body: bytes) -> tuple[int, bytes]:
         size, _, _, length, offset, handle = struct.unpack("<HBBLQ16s", body[:32])
         if size != 49 or length > 2**20:
-            raise Refused(INVALID)
+            raise RefusedError(INVALID)
         block = self._handle(handle).path.read_bytes()[offset : offset + length]
         if not block:
-            raise Refused(END_OF_FILE)
+            raise RefusedError(END_OF_FILE)
         return 0, struct.pack("<HBBLLL", 17, 80, 0, len(block), 0, 0) + block
 
     def _query(self, body: bytes) -> tuple[int, bytes]:
         size, kind, flags, _, number, offset, length, most = struct.unpack("<HBBL16sHHL", body[:32])
         if size != 33 or kind != 38 or most < 4096:
-            raise Refused(INVALID)
+            raise RefusedError(INVALID)
         handle = self._handle(number)
         pattern = body[offset - 64 :][:length].decode("utf-16-le")
         is_first = handle.names is None or bool(flags & 0x1)
@@ -293,7 +293,7 @@ class _Conversation:
             handle.names = self._names(handle.path, pattern)
         names = handle.names or []
         if not names:
-            raise Refused(NO_SUCH_FILE if is_first else NO_MORE_FILES)
+            raise RefusedError(NO_SUCH_FILE if is_first else NO_MORE_FILES)
         page, rest = names[:_ENTRIES_OF_A_PAGE], names[_ENTRIES_OF_A_PAGE:]
         handle.names = names if self._server.endless else rest
         entries = [_packed(handle.path, entry) for entry in page]
@@ -309,7 +309,7 @@ class _Conversation:
 
     def _handle(self, number: bytes) -> _Handle:
         if number not in self._state.handles:
-            raise Refused(0xC0000128)
+            raise RefusedError(0xC0000128)
         return self._state.handles[number]
 
 

@@ -5,7 +5,7 @@ import os
 import socket
 import struct
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -173,8 +173,9 @@ def altered(answer: bytes) -> bytes:
 
 @pytest.mark.parametrize("change", [without_signature, as_another_command, of_several, altered])
 @pytest.mark.parametrize("command", [smb_server.QUERY, smb_server.CREATE, smb_server.TREE])
-async def test_answer_without_the_right_signature_is_refused(server: SmbServer, change: object, command: int) -> None:
-    assert callable(change)
+async def test_answer_without_the_right_signature_is_refused(
+    server: SmbServer, change: Callable[[bytes], bytes], command: int
+) -> None:
     server.alter = lambda asked, answer: change(answer) if asked == command else answer
     connector = connector_of(server)
     with pytest.raises(TransientError):
@@ -315,7 +316,7 @@ async def test_file_that_changes_while_it_is_read_is_read_again(server: SmbServe
 
 
 @contextlib.contextmanager
-def answering(answer: bytes) -> Iterator[int]:
+def answering(answer: bytes) -> Generator[int]:
     """A server that answers every connection with these bytes, and keeps it open."""
     connections: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -346,7 +347,7 @@ def answering(answer: bytes) -> Iterator[int]:
 async def test_server_that_speaks_no_smb_is_told(answer: bytes) -> None:
     with answering(answer) as port:
         connector = connector_of(port)
-        with pytest.raises(TransientError):
+        with pytest.raises(TransientError, match="cannot be understood"):
             await connector.check()
         await connector.close()
 
