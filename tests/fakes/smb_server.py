@@ -4,7 +4,6 @@ Written from the specification: of the client's libraries it uses MD4 only, so t
 """
 
 import asyncio
-import contextlib
 import hashlib
 import hmac
 import struct
@@ -107,14 +106,17 @@ class SmbServer:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         state = _State()
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+        try:
             while True:
                 size = int.from_bytes(await reader.readexactly(4), "big")
                 answer = _Conversation(self, state).answer(await reader.readexactly(size))
                 writer.write(len(answer).to_bytes(4, "big") + answer)
                 await writer.drain()
-        self.open_handles -= len(state.handles)
-        writer.close()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # the client has gone
+        finally:
+            self.open_handles -= len(state.handles)
+            writer.close()
 
 
 class _Conversation:
