@@ -71,6 +71,7 @@ class SmbServer:
         statuses: answers a command with a status instead.
         extra: further entries by folder.
         endless: folders are listed without end.
+        contexts: the contexts in the answers to CREATE, which nobody asked for.
         is_guest: everybody is logged in as a guest.
         workstations: names that clients gave for their machines.
         accesses: the rights that clients asked for.
@@ -83,6 +84,7 @@ class SmbServer:
         self.statuses: dict[int, int] = {}
         self.extra: dict[Path, list[Entry]] = {}
         self.endless = False
+        self.contexts = b""
         self.is_guest = False
         self.workstations: list[str] = []
         self.accesses: set[int] = set()
@@ -262,9 +264,9 @@ class _Conversation:
         handle = struct.pack("<QQ", len(self._state.handles) + self._state.next_id, 7)
         self._state.handles[handle] = _Handle(path)
         self._server.open_handles += 1
-        return 0, struct.pack("<HBBL", 89, 0, 0, 1) + _times(path) + _sizes(path) + struct.pack(
-            "<LL16sLL", _attributes(path), 0, handle, 0, 0
-        )
+        contexts = self._server.contexts
+        tail = struct.pack("<LL16sLL", _attributes(path), 0, handle, 152 if contexts else 0, len(contexts))
+        return 0, struct.pack("<HBBL", 89, 0, 0, 1) + _times(path) + _sizes(path) + tail + contexts
 
     def _close(self, body: bytes) -> tuple[int, bytes]:
         size, flags, _, handle = struct.unpack("<HHL16s", body[:24])

@@ -183,6 +183,19 @@ async def test_answer_without_the_right_signature_is_refused(
     await connector.close()
 
 
+async def test_long_lists_in_answers_are_not_read(server: SmbServer, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x")
+    server.contexts = (struct.pack("<LHHHHL", 16, 16, 0, 0, 0, 0)) * 40_000  # minutes of the library's time
+    connector = connector_of(server)
+    assert await content_of(connector, (await items_of(connector))["a.txt"]) == b"x"
+    await connector.close()
+    server.alter = lambda command, answer: answer + bytes(8192) if command == smb_server.NEGOTIATE else answer
+    connector = connector_of(server)
+    with pytest.raises(TransientError, match="cannot be understood"):
+        await connector.check()
+    await connector.close()
+
+
 async def test_links_are_not_followed_and_deduplicated_files_are_read(server: SmbServer, tmp_path: Path) -> None:
     (tmp_path / "deduplicated.txt").write_text("stored once")
     server.extra[tmp_path] = [
@@ -327,11 +340,15 @@ def answering(answer: bytes) -> Generator[int]:
                     connections.append(listening.accept()[0])
                     connections[-1].sendall(answer)
 
-        threading.Thread(target=accept, daemon=True).start()
-        yield listening.getsockname()[1]
-        listening.shutdown(socket.SHUT_RDWR)
-    for connection in connections:
-        connection.close()
+        accepting = threading.Thread(target=accept)
+        accepting.start()
+        try:
+            yield listening.getsockname()[1]
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            accepting.join()
+            for connection in connections:
+                connection.close()
 
 
 @pytest.mark.parametrize(

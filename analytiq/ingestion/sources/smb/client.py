@@ -159,12 +159,12 @@ class SmbClient:
             failure = TransientError(f"The SMB server {server!r} did not answer within {CONNECT_SECONDS:g} s.")
         except EncryptionMissingError:
             failure = InvalidInputError.of_field("settings.require_encryption", "The server does not encrypt.")
-        except (OSError, UnicodeError):
-            failure = TransientError(f"The SMB server {server!r} could not be reached. Check server and port.")
         except AnalytiqError as error:
             failure = error
         except Exception as error:  # noqa: BLE001  # the library raises whatever it stumbles over in a strange answer
             failure = _login_failure(error)
+            if isinstance(error, OSError | UnicodeError) and not (self._transport and self._transport.was_connected):
+                failure = TransientError(f"The SMB server {server!r} could not be reached. Check server and port.")
         self._cut()
         raise failure from None
 
@@ -203,7 +203,7 @@ class SmbClient:
     def _cut(self) -> None:
         if self._transport is not None:
             self._transport.close()
-        self._share = None
+        self._transport = self._share = None
 
 
 def _login_failure(error: Exception) -> Exception:

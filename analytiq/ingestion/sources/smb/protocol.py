@@ -48,7 +48,11 @@ IDLE_SECONDS = 300
 PAGE_BYTES = 65536
 """Most bytes of a page of a folder: one credit, of a few hundred entries."""
 MOST_BLOCK_BYTES = 256 * 1024
+MOST_OTHER_BYTES = 8192
+"""Most bytes of an answer with neither content nor entries."""
 _CREDIT_BYTES = 65536
+_OPENED_BYTES = 80
+"""Bytes of the answer to CREATE in front of its list of contexts."""
 
 # They name users and files, and at level debug the messages themselves.
 for _name in ("smbprotocol", "spnego"):
@@ -135,8 +139,18 @@ class _StrictConnection(Connection):
     def transport(self, _: object) -> None: ...
 
     def receive(self, request: Any, wait: bool = True, timeout: int | None = None, **_: object) -> Any:  # noqa: FBT001, FBT002
-        """Wait for an answer for a limited time, without following links of the server."""
-        return super().receive(request, wait=wait, timeout=timeout or CALL_SECONDS, resolve_symlinks=False)
+        """Wait for an answer for a limited time, without following links of the server.
+
+        The library reads lists in some answers in quadratic time, so these answers are kept short.
+        """
+        response = super().receive(request, wait=wait, timeout=timeout or CALL_SECONDS, resolve_symlinks=False)
+        command = request.message["command"].get_value()
+        data = cast("bytes", response["data"].get_value())
+        if command == Commands.SMB2_CREATE:
+            response["data"] = data[:_OPENED_BYTES] + bytes(8)  # without its list, of what was never asked for
+        elif command not in (Commands.SMB2_READ, Commands.SMB2_QUERY_DIRECTORY) and len(data) > MOST_OTHER_BYTES:
+            raise ValueError("An answer is too large.")
+        return response
 
     def verify_signature(self, header: Any, session_id: int, force: bool = False) -> None:  # noqa: FBT001, FBT002
         """Refuse answers that are neither signed nor encrypted; the library accepts them."""

@@ -42,6 +42,7 @@ class CheckedTransport:
         self._sending = threading.Lock()
         self._is_cut = False
         self.connected = False
+        self.was_connected = False
 
     def connect(self) -> None:
         """Connect to the first address that answers.
@@ -59,7 +60,7 @@ class CheckedTransport:
                 failure = error
                 continue
             self._found.settimeout(SEND_SECONDS)
-            self.connected = True
+            self.connected = self.was_connected = True
             if self._is_cut:
                 self.close()
                 break
