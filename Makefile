@@ -24,7 +24,7 @@ SIDE_BY_SIDE := --jobs=2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=t
 
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version $(OLDEST_PYTHON) --generate-hashes \
-	--no-emit-index-url --no-annotate --no-header --quiet --extra embedded --extra local-model --extra browser --extra git --extra sftp --extra smb --extra tables --group build
+	--no-emit-index-url --no-annotate --no-header --quiet --extra embedded --extra local-model --extra browser --extra git --extra sftp --extra smb --extra sql --extra tables --group build
 
 .PHONY: help setup setup-python setup-dev ocr-data mail-server demo test test-coverage test-unit mutate check check-install lint lint-texts lint-types \
 	lint-changed-types lint-ui audit bench bench-growth eval-extraction eval-completeness eval-retrieval bench-peers lock \

@@ -15,6 +15,7 @@ from analytiq.ingestion.sources.registry import BUILT_IN_KINDS, load_kind, valid
 from analytiq.settings import SourceSettings
 from tests.contract import file_servers
 from tests.contract.made_buckets import BUCKETS
+from tests.contract.made_databases import DATABASES
 from tests.contract.made_drives import DRIVES
 from tests.contract.made_records import RECORDS
 from tests.contract.made_shares import SHARES
@@ -55,6 +56,7 @@ MAKERS = {
     "folder": made_folder,
     "web": made_web,
     **BUCKETS,
+    **DATABASES,
     **DRIVES,
     **RECORDS,
     **SHARES,

@@ -85,11 +85,11 @@ class Dovecot:
     def __init__(self) -> None:
         # Below /tmp itself: Dovecot runs as another user, and directories of pytest belong to one.
         self._folder = Path(tempfile.mkdtemp(prefix="dovecot-"))
-        self.port, self.tls_port = _free_port(), _free_port()
+        self.port, self.tls_port = free_port(), free_port()
         self.certificate = self._folder / "certificate.pem"
 
     def __enter__(self) -> Self:
-        _write_certificate(self._folder)
+        write_certificate(self._folder)
         # The file's format: fields by colons, and the password as it is.
         (self._folder / "passwords").write_text(f"{USER}:{{PLAIN}}{PASSWORD}::::::\n")
         self._write_configuration()
@@ -97,17 +97,17 @@ class Dovecot:
         command = [PROGRAM, "-F", "-c", self._folder / "dovecot.conf"]
         nowhere = subprocess.DEVNULL
         # As root it wants users of its own.
-        owner = _owner()
+        account = owner()
         for path in (self._folder, *self._folder.iterdir()):
-            os.chown(path, owner.pw_uid, owner.pw_gid)
+            os.chown(path, account.pw_uid, account.pw_gid)
         self._process = (
             subprocess.Popen(
                 command,
                 stdin=nowhere,
                 stdout=nowhere,
                 stderr=nowhere,
-                user=owner.pw_uid,
-                group=owner.pw_gid,
+                user=account.pw_uid,
+                group=account.pw_gid,
                 extra_groups=[],
             )
             if os.getuid() == 0
@@ -140,13 +140,13 @@ class Dovecot:
             assert answer == "OK"
 
     def _write_configuration(self) -> None:
-        owner = _owner()
+        account = owner()
         text = _CONFIGURATION.format(
             folder=self._folder,
-            user=owner.pw_name,
-            group=grp.getgrgid(owner.pw_gid).gr_name,
-            uid=owner.pw_uid,
-            gid=owner.pw_gid,
+            user=account.pw_name,
+            group=grp.getgrgid(account.pw_gid).gr_name,
+            uid=account.pw_uid,
+            gid=account.pw_gid,
             port=self.port,
             tls_port=self.tls_port,
         )
@@ -173,17 +173,17 @@ def _logged_in(port: int) -> Generator[imaplib.IMAP4]:
         session.logout()
 
 
-def _owner() -> pwd.struct_passwd:
+def owner() -> pwd.struct_passwd:
     return pwd.getpwnam("nobody") if os.getuid() == 0 else pwd.getpwuid(os.getuid())
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
 
 
-def _write_certificate(folder: Path) -> None:
+def write_certificate(folder: Path) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
     now = datetime.now(UTC)

@@ -30,6 +30,7 @@ BUILT_IN_KINDS = (
     EntryPoint("gitlab", f"{_ROOM}.gitlab:GitLabConnector", ENTRY_POINT_GROUP),
     EntryPoint("sftp", f"{_ROOM}.sftp:SftpConnector [sftp]", ENTRY_POINT_GROUP),
     EntryPoint("smb", f"{_ROOM}.smb:SmbConnector [smb]", ENTRY_POINT_GROUP),
+    EntryPoint("sql", f"{_ROOM}.sql:SqlConnector [sql]", ENTRY_POINT_GROUP),
     EntryPoint("slack", f"{_ROOM}.slack:SlackConnector", ENTRY_POINT_GROUP),
     EntryPoint("confluence", f"{_ROOM}.confluence:ConfluenceConnector", ENTRY_POINT_GROUP),
     EntryPoint("jira", f"{_ROOM}.jira:JiraConnector", ENTRY_POINT_GROUP),
