@@ -12,6 +12,7 @@ from analytiq.ingestion.sources.base import ListedItem
 from analytiq.settings import SourceSettings
 from tests.contract.made_sources import Made, opening
 from tests.fakes.dovecot import HOST, PASSWORD, PROGRAM, USER, Dovecot
+from tests.fakes.dropbox_server import DropboxServer
 from tests.fakes.google_drive_server import GoogleDriveServer
 from tests.fakes.graph_server import GraphServer
 
@@ -100,7 +101,21 @@ def made_google_drive(stack: ExitStack, _: Path) -> Made:
     return Made("google-drive", opened, write, "Shelf/")
 
 
+def made_dropbox(stack: ExitStack, _: Path) -> Made:
+    """Return a folder of Dropbox; the other file is not in it."""
+    server = stack.enter_context(DropboxServer())
+    server.write("/other.txt", "Behind another folder.")
+    settings = {**server.settings, "folder": "/Shelf"}
+
+    def write(name: str, content: str) -> None:
+        server.write(f"/Shelf/{name}", content)
+
+    opened = opening("dropbox", settings, LOCAL, credentials=server.credentials)
+    return Made("dropbox", opened, write, "Shelf/")
+
+
 DRIVES = {
+    "dropbox": made_dropbox,
     "google-drive": made_google_drive,
     "imap": made_imap,
     "onedrive": made_onedrive,

@@ -21,6 +21,7 @@ ENTRY_POINT_GROUP = "analytiq.sources"
 _ROOM = "analytiq.ingestion.sources.kinds"
 BUILT_IN_KINDS = (
     EntryPoint("azure", f"{_ROOM}.azure:AzureConnector", ENTRY_POINT_GROUP),
+    EntryPoint("dropbox", f"{_ROOM}.dropbox:DropboxConnector", ENTRY_POINT_GROUP),
     EntryPoint("folder", f"{_ROOM}.folder:FolderConnector", ENTRY_POINT_GROUP),
     EntryPoint("gcs", f"{_ROOM}.gcs:GcsConnector", ENTRY_POINT_GROUP),
     EntryPoint("http", f"{_ROOM}.http_index:HttpIndexConnector", ENTRY_POINT_GROUP),

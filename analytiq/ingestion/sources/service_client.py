@@ -102,7 +102,13 @@ class ServiceClient:
         return await self.call("GET", path, parameters=parameters)
 
     async def call(
-        self, method: str, path: str, *, parameters: Parameters | None = None, body: JsonValue = None
+        self,
+        method: str,
+        path: str,
+        *,
+        parameters: Parameters | None = None,
+        body: JsonValue = None,
+        headers: Mapping[str, str] | None = None,
     ) -> JsonValue:
         """Return the JSON that the service answers.
 
@@ -111,6 +117,7 @@ class ServiceClient:
             path: below the base address, beginning with "/"; or a whole address of the same origin.
             parameters: of the query.
             body: sent as JSON.
+            headers: added to those of the client.
 
         Raises:
             CredentialsRefusedError: 401 or 403.
@@ -121,7 +128,7 @@ class ServiceClient:
             PermanentError: another status from 400 to 499, or no JSON.
             TransientError: no answer in time, or a status from 500.
         """
-        async with self.stream(method, path, parameters=parameters, body=body) as response:
+        async with self.stream(method, path, parameters=parameters, body=body, headers=headers) as response:
             return await self._json(response)
 
     async def ask(self, path: str, parameters: Parameters | None = None, *, etag: str | None = None) -> Answer:
