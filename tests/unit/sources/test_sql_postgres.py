@@ -80,8 +80,9 @@ async def text_of(connector: Connector, external_id: str) -> str:
         await connector.close()
 
 
-async def test_rows_become_documents_over_tls(server: Postgres) -> None:
+async def test_rows_become_documents_over_tls(server: Postgres, caplog: pytest.LogCaptureFixture) -> None:
     batches = await batches_of(opened(server))
+    assert not caplog.records
     items = [item for batch in batches for item in batch.items]
     assert [item.external_id for item in items] == [str(number) for number in range(1, 451)]
     assert items[0].name == "Customer 1.md"

@@ -196,6 +196,7 @@ def _failure(error: Exception, settings: SqlSettings) -> AnalytiqError:
     secure = _of_type(original, ssl.SSLError)
     if secure is not None:
         reason = getattr(secure, "verify_message", None) or getattr(secure, "reason", None) or "TLS failed"
+        reason = str(reason).rstrip(".")
         return TransientError(f"No secure connection to the database: {reason}. Check host, port, certificate.")
     if _of_type(original, FloodError) is not None:
         return PermanentError(f"{PIECE_ROWS} rows of the query have more than {MOST_ANSWER_BYTES:,} bytes.")

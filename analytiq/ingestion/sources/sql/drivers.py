@@ -1,5 +1,6 @@
 """Drivers of databases over given connections, as engines of SQLAlchemy; they connect nowhere by themselves."""
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,6 +37,19 @@ class _Cursor(pg8000.dbapi.Cursor):
 
 
 class _PostgresConnection(pg8000.dbapi.Connection):
+    _usock: Any
+    _sock: Any
+
+    def close(self) -> None:
+        """Close the connection, which may be cut; SQLAlchemy would log that nothing can be sent over it any more."""
+        opened = (self._sock, self._usock)
+        with contextlib.suppress(pg8000.dbapi.Error, OSError):
+            super().close()
+        for each in opened:
+            if each is not None:
+                with contextlib.suppress(OSError):
+                    each.close()
+
     def cursor(self) -> _Cursor:
         return _Cursor(self)
 
