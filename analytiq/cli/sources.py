@@ -15,8 +15,8 @@ from analytiq.cli.console import fail, note, print_rows
 from analytiq.cli.documents_by_name import is_id
 from analytiq.cli.metadata_options import read_metadata
 from analytiq.cli.options import DataDir, DryRun, Yes
-from analytiq.client import Client, Source, SourceRun
-from analytiq.errors import InvalidInputError, NotFoundError
+from analytiq.client import Client, OpenedSourceInbound, ProblemError, Source, SourceInbound, SourceRun
+from analytiq.errors import ConflictError, InvalidInputError, NotFoundError
 
 app = typer.Typer(help="Manage sources, whose items become documents and stay up to date.", no_args_is_help=True)
 
@@ -30,6 +30,14 @@ class ExportFormat(StrEnum):
     CSV = "csv"
     JSON = "json"
     NDJSON = "ndjson"
+
+
+class InboundAction(StrEnum):
+    """Changes of an inbound address."""
+
+    OPEN = "open"
+    ROTATE = "rotate"
+    CLOSE = "close"
 
 
 class Vanished(StrEnum):
@@ -216,6 +224,42 @@ def source_export(
         note(f"Written to {output}.")
 
 
+@app.command("inbound")
+def source_inbound(
+    *,
+    name: SourceName,
+    action: Annotated[InboundAction | None, typer.Argument(help="Change it. Default: show it.")] = None,
+    secret: Annotated[
+        Path | None,
+        typer.Option(help="File with the service's own secret, such as Slack's. `-` reads standard input."),
+    ] = None,
+    overlap: Annotated[
+        int, typer.Option(min=0, max=604_800, help="With `rotate`: seconds for which the earlier secrets stay valid.")
+    ] = 86_400,
+    yes: Yes = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Show, open, rotate or close the inbound address of a source. A new secret is shown once."""
+    with api_client(data_dir) as client:
+        source = choose(client, name)
+        if action is InboundAction.CLOSE:
+            if not yes and not typer.confirm(f"Close the inbound address of {source.name!r}?"):
+                raise typer.Exit(1)
+            client.close_source_inbound(source.source_id)
+            note("Closed. Opened again, the source has another address.")
+            return
+        address = inbound_of(client, source)
+        if action is InboundAction.OPEN and address is not None:
+            raise ConflictError(f"The inbound address of {source.name!r} is open. `rotate` makes a new secret.")
+        if address is None and action is not InboundAction.OPEN:
+            raise NotFoundError(f"The source {source.name!r} has no inbound address. Open it with `open`.")
+        if action is not None:
+            own = text_of(secret).strip() if secret is not None else None
+            address = client.open_source_inbound(source.source_id, secret=own, overlap_seconds=overlap)
+        assert address is not None  # noqa: S101  # narrowed above
+        show_inbound(client, address)
+
+
 @app.command("cancel")
 def source_cancel(name: SourceName, data_dir: DataDir = None) -> None:
     """Cancel the unfinished run of a source."""
@@ -257,6 +301,31 @@ def choose(client: Client, name: str) -> Source:
     if is_id(name):
         return client.source(name)
     raise NotFoundError(f"No source is named {name!r}. `analytiq source list` shows all.")
+
+
+def inbound_of(client: Client, source: Source) -> SourceInbound | None:
+    """Return the inbound address of a source; None if it has none."""
+    try:
+        return client.source_inbound(source.source_id)
+    except ProblemError as error:
+        if error.code != "no_inbound_address":
+            raise
+        return None
+
+
+def show_inbound(client: Client, address: SourceInbound) -> None:
+    """Print an address, with its secret if that is new."""
+    url = f"{client.url.rstrip('/')}{address.url}" if address.url.startswith("/") else address.url
+    rows = [("Address", url)]
+    if isinstance(address, OpenedSourceInbound):
+        rows.append(("Secret", address.secret))
+        note("The secret is shown once. Store it now.")
+    else:
+        last = address.last_push_at.isoformat(" ", "seconds") if address.last_push_at else "-"
+        rows += [("Secrets", str(address.secret_count)), ("Last push", last)]
+    if address.learned_secret is not None:
+        rows.append(("Verification token", address.learned_secret))
+    print_rows(("FIELD", "VALUE"), rows)
 
 
 def summary(run: SourceRun) -> str:
@@ -310,10 +379,21 @@ def secrets_of(path: Path | None) -> dict[str, JsonValue]:
     if path is None:
         return {}
     try:
-        text = typer.get_text_stream("stdin").read() if str(path) == "-" else path.read_text(encoding="utf-8")
-        found: object = json.loads(text)
-    except (OSError, ValueError):
+        found: object = json.loads(text_of(path))
+    except ValueError:
         found = None
     if not isinstance(found, dict):
         raise InvalidInputError(f"{path} is not a readable JSON object. Write the credentials as one.")
     return cast("dict[str, JsonValue]", found)
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file, of standard input for `-`.
+
+    Raises:
+        InvalidInputError: the file cannot be read; the message has nothing of it.
+    """
+    try:
+        return typer.get_text_stream("stdin").read() if str(path) == "-" else path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        raise InvalidInputError(f"{path} cannot be read as text. Name a file, or `-` for standard input.") from None

@@ -68,7 +68,16 @@ from analytiq.client.prompt_models import (
     RunUsage,
 )
 from analytiq.client.search_models import Degradation, Explanation, Judgement, Passage, Scores, SearchAnswer
-from analytiq.client.source_models import Source, SourceCheck, SourceItem, SourceKind, SourceRun, SourceRunItem
+from analytiq.client.source_models import (
+    OpenedSourceInbound,
+    Source,
+    SourceCheck,
+    SourceInbound,
+    SourceItem,
+    SourceKind,
+    SourceRun,
+    SourceRunItem,
+)
 from analytiq.client.table_models import DocumentTables, Table, TableAnswer, TableColumn
 from analytiq.models.document import ExternalIdentity
 from analytiq.models.upload import DuplicatePolicy
@@ -120,6 +129,7 @@ __all__ = [
     "LlmUsage",
     "MetadataDeclaration",
     "Model",
+    "OpenedSourceInbound",
     "Organization",
     "Page",
     "Passage",
@@ -137,6 +147,7 @@ __all__ = [
     "SearchAnswer",
     "Source",
     "SourceCheck",
+    "SourceInbound",
     "SourceItem",
     "SourceKind",
     "SourceRun",

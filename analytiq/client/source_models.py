@@ -125,3 +125,23 @@ class SourceCheck(Answer):
     code: str | None
     problem: str | None
     items: list[FoundItem]
+
+
+class SourceInbound(Answer):
+    """The inbound address of a source.
+
+    `url` is a path if the operator has set no public address. `learned_secret` is the token that a service (Notion)
+    wants to be confirmed, until it has signed by it.
+    """
+
+    url: str
+    created_at: datetime
+    last_push_at: datetime | None
+    secret_count: int
+    learned_secret: str | None
+
+
+class OpenedSourceInbound(SourceInbound):
+    """An inbound address with its new secret, which is never shown again."""
+
+    secret: str

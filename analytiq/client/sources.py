@@ -8,7 +8,16 @@ from pydantic import JsonValue, TypeAdapter
 
 from analytiq.client.connection import Connection, Query
 from analytiq.client.paths import segment
-from analytiq.client.source_models import Source, SourceCheck, SourceItem, SourceKind, SourceRun, SourceRunItem
+from analytiq.client.source_models import (
+    OpenedSourceInbound,
+    Source,
+    SourceCheck,
+    SourceInbound,
+    SourceItem,
+    SourceKind,
+    SourceRun,
+    SourceRunItem,
+)
 from analytiq.errors import TransientError
 
 FIRST_POLL_SECONDS = 0.1
@@ -56,14 +65,7 @@ class SourceCalls(Connection):
             tag_ids: tags of the documents.
             options: any of metadata, metadata_mapping, filters, when_vanished, vanished_tag_id, interval_seconds.
         """
-        body: dict[str, Any] = {
-            **(options or {}),
-            "name": name,
-            "kind": kind,
-            "settings": dict(settings or {}),
-            "credentials": dict(credentials or {}),
-            "tag_ids": list(tag_ids),
-        }
+        body = {**(options or {}), **_draft(name, kind, settings, credentials), "tag_ids": list(tag_ids)}
         return Source.model_validate_json(self._transport.call("POST", "/sources", json=body))
 
     def update_source(self, source_id: str, changes: Mapping[str, JsonValue]) -> Source:
@@ -79,6 +81,53 @@ class SourceCalls(Connection):
     def test_source(self, source_id: str) -> SourceCheck:
         """Test the settings of a source and list its first items."""
         return SourceCheck.model_validate_json(self._transport.call("POST", f"/sources/{segment(source_id)}/test"))
+
+    def test_source_settings(
+        self,
+        kind: str,
+        *,
+        settings: Mapping[str, JsonValue] | None = None,
+        credentials: Mapping[str, JsonValue] | None = None,
+        filters: Mapping[str, JsonValue] | None = None,
+    ) -> SourceCheck:
+        """Test settings before a source is created, and list its first items. Nothing is stored.
+
+        Args:
+            kind: one of `source_kinds`.
+            settings: by the kind's `settings_schema`.
+            credentials: by its `credentials_schema`.
+            filters: of items, such as `{"include": ["*.pdf"]}`.
+        """
+        # The API asks for the body of a new source; the test does not use the name.
+        body: dict[str, Any] = {**_draft("Test", kind, settings, credentials), "filters": dict(filters or {})}
+        answer = self._transport.call("POST", "/sources/test", json=body, is_repeatable=True)
+        return SourceCheck.model_validate_json(answer)
+
+    def source_inbound(self, source_id: str) -> SourceInbound:
+        """Return the inbound address of a source.
+
+        Raises:
+            ProblemError: the source has none (`no_inbound_address`), or does not exist.
+        """
+        return SourceInbound.model_validate_json(self._transport.call("GET", f"/sources/{segment(source_id)}/inbound"))
+
+    def open_source_inbound(
+        self, source_id: str, *, secret: str | None = None, overlap_seconds: int = 86_400
+    ) -> OpenedSourceInbound:
+        """Open the inbound address of a source, or give an open one a further secret. The secret is shown once.
+
+        Args:
+            source_id: the source.
+            secret: one that the service has made, such as Slack's signing secret; None: a new one.
+            overlap_seconds: time for which the secrets before stay valid, up to seven days.
+        """
+        body = {"secret": secret, "overlap_seconds": overlap_seconds}
+        answer = self._transport.call("POST", f"/sources/{segment(source_id)}/inbound", json=body)
+        return OpenedSourceInbound.model_validate_json(answer)
+
+    def close_source_inbound(self, source_id: str) -> None:
+        """Close the inbound address of a source. Its documents stay; opened again, it has another address."""
+        self._transport.call("DELETE", f"/sources/{segment(source_id)}/inbound")
 
     def export_source(self, source_id: str, file_format: str = "csv") -> Iterator[bytes]:
         """Yield a source's documents with text, address and metadata, as csv, json or ndjson."""
@@ -161,3 +210,9 @@ class SourceCalls(Connection):
             time.sleep(pause)
             pause = min(pause * 1.5, LONGEST_POLL_SECONDS)
         return now
+
+
+def _draft(
+    name: str, kind: str, settings: Mapping[str, JsonValue] | None, credentials: Mapping[str, JsonValue] | None
+) -> dict[str, Any]:
+    return {"name": name, "kind": kind, "settings": dict(settings or {}), "credentials": dict(credentials or {})}

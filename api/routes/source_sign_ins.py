@@ -58,15 +58,18 @@ async def finish_source_sign_in(
     state: Annotated[str, Query(max_length=500)] = "",
     code: Annotated[str, Query(max_length=5000)] = "",
 ) -> Response:
-    """Complete the sign-in of a source, and show the source. The page of sources shows errors."""
+    """Complete the sign-in of a source, and show the source. The page of sources explains the code of a failure."""
     secret = request.cookies.get(COOKIE, "")
     try:
         if not secret or not code:
-            raise SignInRefusedError("The service did not sign you in. Begin again on the source's page.")
+            raise SignInRefusedError(
+                "The service did not sign you in. Begin again on the source's page.", code="sign_in_denied"
+            )
         source = await services.ingestion.source_sign_ins.finish(secret=secret, state=state, code=code)
     except AnalytiqError as error:
         log.info("api.source_sign_in_refused", code=error.code)
-        response: Response = RedirectResponse(f"/sources/?sign_in_error={quote(error.detail)}", status_code=303)
+        # A code, no sentence: a foreign link must not put words of its own into the page.
+        response: Response = RedirectResponse(f"/sources/?sign_in_error={quote(error.code)}", status_code=303)
     else:
         log.info("api.source_signed_in", source_id=source.id)
         response = RedirectResponse(f"/sources/view/?id={source.id}&signed_in=1", status_code=303)

@@ -238,6 +238,7 @@ class SourceResponse(ResponseBody):
     settings: dict[str, JsonValue]
     has_credentials: bool
     can_sign_in: bool = Field(description="True if a person may sign in at the service for this source")
+    tells_changes: bool = Field(description="True: the next run lists changes only, unless it is `full`")
     tag_ids: list[str]
     metadata: dict[str, JsonValue]
     metadata_mapping: dict[str, str]
@@ -263,6 +264,7 @@ class SourceResponse(ResponseBody):
             source_id=source.id,
             has_credentials=source.credentials is not None,
             can_sign_in=isinstance(known_kinds().get(source.kind), SignInKind),
+            tells_changes=source.position is not None,
             external_source=source.identity_source,
             last_run=None if last_run is None else SourceRunResponse.from_run(last_run),
         )

@@ -8,8 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
+from analytiq.client import Client
 from tests.e2e.driving import accepted, eventually, problem_of, wait_until_indexed
 from tests.e2e.running_platform import Running, run_command, start_platform, stop_platform
+from tests.fakes.pusher import Pusher
 from tests.fakes.web_site import WebSite
 
 
@@ -149,3 +151,36 @@ def test_compatible_routes_load_a_site_and_index_the_selected_pages(running: Run
         audited = accepted(api.get(f"{path}/audit-log"))["entries"][0]
         assert (audited["action"], audited["target"]) == ("delete_data_resource", {"data_resource_id": resource})
         eventually(lambda: accepted(api.get(f"{path}/documents", params=own))["total_count"] == before - 2)
+
+
+def test_inbound_address_is_opened_rotated_and_closed(running: Running) -> None:
+    with running.client() as client:
+        accepted(client.post("/sources", json={"name": "Tickets", "kind": "push"}), 201)
+
+    def inbound(*arguments: str) -> dict[str, str]:
+        lines = [line.split() for line in source(running, "inbound", "Tickets", *arguments).splitlines()]
+        return {line[0]: line[-1] for line in lines if line}
+
+    def pushed(url: str, secret: str) -> int:
+        push = Pusher(secret).items({"id": "1", "name": "1.txt", "text": "The pump leaks."})
+        return httpx.post(url, content=push.body, headers=dict(push.headers)).status_code
+
+    opened = inbound("open")
+    assert pushed(opened["Address"], opened["Secret"]) == 200
+    again = run_command("source", "inbound", "Tickets", "open", "--data-dir", str(running.data_dir))
+    assert again.returncode == 1
+    assert "`rotate` makes a new secret" in again.stderr
+    rotated = inbound("rotate", "--overlap", "0")
+    assert rotated["Address"] == opened["Address"]
+    assert (pushed(opened["Address"], opened["Secret"]), pushed(opened["Address"], rotated["Secret"])) == (403, 200)
+    assert "whsec" not in source(running, "inbound", "Tickets"), "a secret is shown once"
+    inbound("close", "--yes")
+    assert pushed(opened["Address"], rotated["Secret"]) == 404
+
+
+def test_client_tests_settings_that_are_not_stored(running: Running, shared: Path) -> None:
+    with Client(running.url, running.organization_id, running.token) as client:
+        checked = client.test_source_settings("folder", settings={"path": str(shared)}, filters={"include": ["*.txt"]})
+        assert (checked.is_ok, checked.problem) == (True, None)
+        refused = client.test_source_settings("folder", settings={"path": "/etc"})
+        assert (refused.is_ok, "ANALYTIQ_SOURCES__FOLDERS" in (refused.problem or "")) == (False, True)

@@ -2553,7 +2553,7 @@ export interface paths {
         };
         /**
          * Finish Source Sign In
-         * @description Complete the sign-in of a source, and show the source. The page of sources shows errors.
+         * @description Complete the sign-in of a source, and show the source. The page of sources explains the code of a failure.
          */
         get: operations["finish_source_sign_in"];
         put?: never;
@@ -9902,6 +9902,11 @@ export interface components {
              * @description True if a person may sign in at the service for this source
              */
             can_sign_in: boolean;
+            /**
+             * Tells Changes
+             * @description True: the next run lists changes only, unless it is `full`
+             */
+            tells_changes: boolean;
             /** Tag Ids */
             tag_ids: string[];
             /** Metadata */

@@ -97,7 +97,9 @@ class SourceSignIns:
         """
         link = await self._links.take(LinkPurpose.SOURCE_SIGN_IN, _hash(secret), clock.now())
         if link is None or not secrets.compare_digest(state, link.secret_hash):
-            raise SignInRefusedError("The sign-in took too long, or was begun in another browser. Begin again.")
+            raise SignInRefusedError(
+                "The sign-in took too long, or was begun in another browser. Begin again.", code="sign_in_expired"
+            )
         begun = link.payload
         source = await self._sources.get(begun["organization_id"], begun["source_id"])
         service, stored = self._service_of(source), self._stored(source)
@@ -113,7 +115,8 @@ class SourceSignIns:
         tokens = await request_tokens(self._connectors.operator, service.token_url, form, service=service.name)
         if tokens.refresh is None:
             raise SignInRefusedError(
-                f"{service.name} gives no refresh token. Withdraw the consent there, and sign in again."
+                f"{service.name} gives no refresh token. Withdraw the consent there, and sign in again.",
+                code="no_refresh_token",
             )
         credentials = {**self._connectors.credentials_of(source), **fields_of(tokens)}
         return await self._sources.change(source.organization_id, source.id, {}, credentials=credentials)

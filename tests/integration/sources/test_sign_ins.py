@@ -76,7 +76,11 @@ async def test_person_signs_in_and_the_source_reads(compose_services: Compose) -
         checked = await place.services.ingestion.sources.check(place.tenant.id, place.source.id)
         assert (checked.problem, [item.name for item in checked.items]) == (None, ["a.txt"])
         again = await browser.get(back)
-        assert again.headers["location"].startswith("/sources/?sign_in_error=")
+        assert again.headers["location"] == "/sources/?sign_in_error=sign_in_denied", "the cookie is used up"
+        refused = await browser.get("/v0/auth/sources/callback?error=access_denied&state=x")
+        assert refused.headers["location"] == "/sources/?sign_in_error=sign_in_denied"
+        stale = await browser.get(back, headers={"cookie": "analytiq_source_sign_in=another"})
+        assert stale.headers["location"] == "/sources/?sign_in_error=sign_in_expired"
 
 
 async def test_state_of_another_browser_is_refused_and_used_up(compose_services: Compose) -> None:
