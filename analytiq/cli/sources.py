@@ -257,7 +257,7 @@ def source_inbound(
             own = text_of(secret).strip() if secret is not None else None
             address = client.open_source_inbound(source.source_id, secret=own, overlap_seconds=overlap)
         assert address is not None  # noqa: S101  # narrowed above
-        show_inbound(client, address)
+        show_inbound(client, address, is_secret_made=secret is None)
 
 
 @app.command("cancel")
@@ -313,11 +313,11 @@ def inbound_of(client: Client, source: Source) -> SourceInbound | None:
         return None
 
 
-def show_inbound(client: Client, address: SourceInbound) -> None:
-    """Print an address, with its secret if that is new."""
+def show_inbound(client: Client, address: SourceInbound, *, is_secret_made: bool) -> None:
+    """Print an address, with its secret if that was made now."""
     url = f"{client.url.rstrip('/')}{address.url}" if address.url.startswith("/") else address.url
     rows = [("Address", url)]
-    if isinstance(address, OpenedSourceInbound):
+    if isinstance(address, OpenedSourceInbound) and is_secret_made:
         rows.append(("Secret", address.secret))
         note("The secret is shown once. Store it now.")
     else:

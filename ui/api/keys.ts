@@ -58,6 +58,7 @@ export const sourceKeys = {
   /** Apart from the others: no change of a source connects to it again. */
   test: (sourceId: string, changedAt: string) => ["source-test", sourceId, changedAt] as const,
   items: (sourceId: string, filter: object, skip: number) => ["sources", "items", sourceId, filter, skip] as const,
+  inbound: (sourceId: string) => ["source-inbound", sourceId] as const,
   runs: (sourceId: string, skip: number) => ["sources", "runs", sourceId, skip] as const,
   run: (runId: string) => ["sources", "run", runId] as const,
   outcomes: (runId: string, outcome: string | null, skip: number, counted: number) =>

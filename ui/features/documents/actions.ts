@@ -3,6 +3,7 @@
 import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
 import type { Document } from "@/api/queries";
 import { original } from "@/components/viewer/queries";
+import { saveFile } from "@/lib/save-file";
 import { session } from "@/state/session";
 
 import { changeMany, type MetadataChanges } from "./bulk-changes";
@@ -116,11 +117,5 @@ export function replayJobs(documentId: string) {
 
 export async function download(document: Pick<Document, "document_id" | "document_name">): Promise<void> {
   if (session.current() === null) return;
-  const url = URL.createObjectURL(await original(document.document_id));
-  const link = window.document.createElement("a");
-  link.href = url;
-  link.download = document.document_name;
-  link.click();
-  // The browser reads the blob after the click; a minute is ample.
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  saveFile(await original(document.document_id), document.document_name);
 }

@@ -13,6 +13,7 @@ import { Button } from "@/components/ui/button";
 import { DataTable } from "@/components/ui/data-table";
 import { Select } from "@/components/ui/select";
 import { formatCount, plural } from "@/lib/format";
+import { saveFile } from "@/lib/save-file";
 import { useLastPage } from "@/state/use-last-page";
 
 import type { JsonObject } from "./answer-schema";
@@ -237,7 +238,7 @@ function Export({ filter, isEmpty }: { filter: { promptId: string; version: numb
           parseAs: "blob",
         }),
       )) as Blob;
-      save(blob, `prompt-${filter.promptId}-v${filter.version}.${format}`);
+      saveFile(blob, `prompt-${filter.promptId}-v${filter.version}.${format}`);
     },
     onError: (failure) => tellFailure("The results were not exported", failure),
   });
@@ -250,14 +251,4 @@ function Export({ filter, isEmpty }: { filter: { promptId: string; version: numb
       ))}
     </div>
   );
-}
-
-function save(blob: Blob, name: string): void {
-  const url = URL.createObjectURL(blob);
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  // The browser reads the blob after the click; a minute is ample.
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

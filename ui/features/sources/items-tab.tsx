@@ -16,6 +16,7 @@ import { useLastPage } from "@/state/use-last-page";
 import { useTypedText } from "@/state/use-debounced";
 
 import { FetchAgain } from "./fetch-again";
+import { ItemAccess } from "./item-access";
 import { isLive, type Item, itemsQuery, ROWS, type Source } from "./queries";
 import type { ListPlace } from "./runs-tab";
 
@@ -89,7 +90,8 @@ function ItemTable({ items, sourceId, isBusy }: { items: readonly Item[] | undef
           <th data-column="name" className="pl-4!">
             Item
           </th>
-          <th className="w-[45%] max-md:hidden">State</th>
+          <th className="w-[40%] max-md:hidden">State</th>
+          <th className="w-[150px] @max-[760px]:hidden">May read it there</th>
           <th className="w-[120px]">
             <span className="sr-only">Actions</span>
           </th>
@@ -97,7 +99,7 @@ function ItemTable({ items, sourceId, isBusy }: { items: readonly Item[] | undef
       }
     >
       {items === undefined ? (
-        <SkeletonRows rows={8} columns={["60%", "60%", "60%"]} />
+        <SkeletonRows rows={8} columns={["60%", "60%", "60%", "60%"]} />
       ) : (
         items.map((item) => (
           <tr key={item.external_id}>
@@ -106,9 +108,17 @@ function ItemTable({ items, sourceId, isBusy }: { items: readonly Item[] | undef
               <span className="md:hidden">
                 <ItemState item={item} />
               </span>
+              {item.access !== null && (
+                <span className="hidden @max-[760px]:block">
+                  <ItemAccess item={item} />
+                </span>
+              )}
             </td>
             <td className="max-md:hidden">
               <ItemState item={item} />
+            </td>
+            <td className="@max-[760px]:hidden">
+              <ItemAccess item={item} />
             </td>
             <td className="text-right">
               {item.vanished_at === null && (

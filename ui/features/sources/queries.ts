@@ -1,6 +1,7 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
+import { ApiError } from "@/api/errors";
 import { sourceKeys } from "@/api/keys";
 
 export type Source = Schemas["SourceList"]["sources"][number];
@@ -12,6 +13,9 @@ export type Outcome = Schemas["ItemOutcome"];
 export type Item = Schemas["SourceItemResponse"];
 export type SourceBody = Schemas["SourceCreate"];
 export type TestResult = Schemas["SourceCheckResponse"];
+export type ItemAccess = Schemas["ItemAccessResponse"];
+export type InboundAddress = Schemas["InboundAddressResponse"];
+export type ExportFormat = Schemas["ExportFormat"];
 
 export const ROWS = 50;
 const LIVE_MILLISECONDS = 1_000;
@@ -189,4 +193,47 @@ export function cancelRun({ source_id: sourceId, source_run_id: runId }: Pick<Ru
       params: { path: runPath(sourceId, runId) },
     }),
   );
+}
+
+/** The documents of a source as a file. */
+export async function exportSource(sourceId: string, format: ExportFormat): Promise<Blob> {
+  const call = api.GET("/v0/orgs/{organization_id}/sources/{source_id}/export", {
+    params: { path: sourcePath(sourceId), query: { format } },
+    parseAs: "blob",
+  });
+  return (await answered<unknown>(call)) as Blob;
+}
+
+/** The inbound address of a source; null: none is open. */
+export function inboundQuery(sourceId: string) {
+  return queryOptions({
+    queryKey: sourceKeys.inbound(sourceId),
+    queryFn: async ({ signal }): Promise<InboundAddress | null> => {
+      try {
+        return await answered(
+          api.GET("/v0/orgs/{organization_id}/sources/{source_id}/inbound", { params: { path: sourcePath(sourceId) }, signal }),
+        );
+      } catch (error) {
+        if (error instanceof ApiError && error.code === "no_inbound_address") return null;
+        throw error;
+      }
+    },
+    // A service sends its token, and programs push, while somebody looks.
+    refetchInterval: (query) => (query.state.data ? QUIET_MILLISECONDS : false),
+  });
+}
+
+/** Open the address, or give an open one a further secret. */
+export function openInbound(sourceId: string, body: Schemas["InboundOpening"]) {
+  return answered(
+    api.POST("/v0/orgs/{organization_id}/sources/{source_id}/inbound", {
+      params: { path: sourcePath(sourceId) },
+      body,
+      headers: idempotencyKey(),
+    }),
+  );
+}
+
+export function closeInbound(sourceId: string) {
+  return answered(api.DELETE("/v0/orgs/{organization_id}/sources/{source_id}/inbound", { params: { path: sourcePath(sourceId) } }));
 }

@@ -11,6 +11,7 @@ import { Button } from "@/components/ui/button";
 import { Form, FormFailure, showFailure, useSchemaForm } from "@/components/ui/form";
 import { usePermissions } from "@/state/permissions";
 
+import { InboundSection } from "./inbound-section";
 import { changeSource, type Source, type SourceKind, sourceKindsQuery } from "./queries";
 import { SourceFields } from "./source-fields";
 import { bodyOf, kindFields, renamedFields, sourceSchema, type SourceValues, valuesOf } from "./source-values";
@@ -36,6 +37,8 @@ export function SettingsTab({ source }: { source: Source }) {
             </div>
           )}
           <Identity source={source} kind={kind} />
+          {/* Last: what comes later moves nothing. */}
+          <InboundSection source={source} />
         </>
       )}
     </div>

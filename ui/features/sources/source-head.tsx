@@ -13,6 +13,7 @@ import { Button } from "@/components/ui/button";
 import { useMay } from "@/state/permissions";
 import { useWayBack } from "@/state/list-place";
 
+import { ExportMenu } from "./export-menu";
 import { DeleteDialog } from "./delete-dialog";
 import { beginSignIn, isLive, type Source } from "./queries";
 import { SourceTestDialog } from "./test-dialog";
@@ -57,6 +58,15 @@ export function SourceHead({ source }: { source: Source }) {
         <Button disabled={isBusy} title="List and compare, and change nothing" onClick={() => start.mutate({ dry_run: true })}>
           Dry run
         </Button>
+        {source.tells_changes && (
+          <Button
+            disabled={isBusy}
+            title="List all items, although the source tells its changes"
+            onClick={() => start.mutate({ full: true })}
+          >
+            Run everything again
+          </Button>
+        )}
       </May>
       {source.can_sign_in && (
         <May to="begin_source_sign_in">
@@ -73,6 +83,9 @@ export function SourceHead({ source }: { source: Source }) {
         <Button onClick={() => void setTesting("1")}>
           <PlugZap aria-hidden size={14} /> <span className="max-md:sr-only">Test connection</span>
         </Button>
+      </May>
+      <May to="download_source">
+        <ExportMenu source={source} />
       </May>
       <May to="delete_source">
         <Button isIcon className="text-failed" aria-label="Delete the source" title="Delete" onClick={() => setDeleting(true)}>

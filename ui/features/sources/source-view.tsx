@@ -12,6 +12,7 @@ import { Tabs } from "@/components/tabs";
 import { ItemsTab } from "./items-tab";
 import { sourceQuery } from "./queries";
 import { RunsTab } from "./runs-tab";
+import { DoneSignIn } from "./sign-in-notices";
 import { SourceHead, useParent } from "./source-head";
 
 const SettingsTab = dynamic(() => import("./settings-tab").then((module) => module.SettingsTab), {
@@ -53,6 +54,7 @@ export function SourceView() {
   return (
     <>
       <SourceHead source={data} />
+      <DoneSignIn />
       {data.problem && (
         <div className="px-4 pt-4">
           <Banner tone="failed">The last run failed. {data.problem.detail}</Banner>

@@ -15,6 +15,7 @@ import { DataTable } from "@/components/ui/data-table";
 import { useMay } from "@/state/permissions";
 
 import { isLive, ROWS, type Source, sourceKindsQuery, sourceListQuery } from "./queries";
+import { FailedSignIn } from "./sign-in-notices";
 import { countWords, progressWords, runState, scheduleWords } from "./words";
 
 export function Sources() {
@@ -37,6 +38,7 @@ export function Sources() {
       answer={answer}
       rows={data?.sources.length ?? 0}
       create={create}
+      banner={<FailedSignIn />}
       empty={{
         title: "No sources yet",
         text: "A source is a place elsewhere, such as a folder. Its items become documents here and stay current: edited items are updated, vanished items are removed.",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { countWords, progressOf, progressWords, runState, scheduleWords } from "./words";
+import { accessWords, countWords, progressOf, progressWords, runKind, runState, scheduleWords } from "./words";
 
 const NONE = { added: 0, changed: 0, unchanged: 0, removed: 0, skipped: 0, failed: 0 };
 const RUN = { state: "succeeded", phase: "listing", withheld_removals: 0, is_whole: true, known_before: 0, counts: NONE } as const;
@@ -28,6 +28,27 @@ describe("a run in words", () => {
     expect(countWords({ counts: { ...NONE, added: 12, unchanged: 900, failed: 1 } })).toBe("12 added, 1 failed");
     expect(countWords({ counts: { ...NONE, unchanged: 900 } })).toBe("900 unchanged");
     expect(countWords({ counts: NONE })).toBe("No items");
+  });
+});
+
+describe("the kind of a run in words", () => {
+  it("tells what asked for it, and what it was told", () => {
+    const run = { is_dry_run: false, trigger: "request", accepts_losses: false, is_full: false } as const;
+    expect([run, { ...run, is_full: true }, { ...run, trigger: "push" } as const].map(runKind)).toEqual([
+      "Run",
+      "Run, everything",
+      "Pushed items",
+    ]);
+  });
+});
+
+describe("who may read an item in words", () => {
+  it("counts people and groups, and is never empty", () => {
+    const access = { people: ["ada"], groups: ["staff", "board"], is_public: false };
+    expect(accessWords(access)).toBe("1 person, 2 groups");
+    expect(accessWords({ ...access, groups: [] })).toBe("1 person");
+    expect(accessWords({ ...access, is_public: true })).toBe("Everyone");
+    expect(accessWords({ people: [], groups: [], is_public: false })).toBe("Nobody named");
   });
 });
 

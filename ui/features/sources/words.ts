@@ -3,7 +3,7 @@
 import type { Tone } from "@/components/state";
 import { formatCount, plural } from "@/lib/format";
 
-import type { Outcome, Run, Source } from "./queries";
+import type { ItemAccess, Outcome, Run, Source } from "./queries";
 
 export const OUTCOMES: readonly Outcome[] = ["added", "changed", "unchanged", "removed", "skipped", "failed"];
 
@@ -51,9 +51,12 @@ export function runState(run: Pick<Run, "state" | "counts" | "phase" | "withheld
   }
 }
 
+const TRIGGER_WORDS: Record<Run["trigger"], string> = { request: "Run", schedule: "Scheduled run", push: "Pushed items" };
+
 /** Return the kind of a run: "Scheduled run". */
-export function runKind(run: Pick<Run, "is_dry_run" | "trigger" | "accepts_losses">): string {
-  const words = [run.is_dry_run ? "Dry run" : run.trigger === "schedule" ? "Scheduled run" : "Run"];
+export function runKind(run: Pick<Run, "is_dry_run" | "trigger" | "accepts_losses" | "is_full">): string {
+  const words = [run.is_dry_run ? "Dry run" : TRIGGER_WORDS[run.trigger]];
+  if (run.is_full) words.push("everything");
   if (run.accepts_losses) words.push("accepting losses");
   return words.join(", ");
 }
@@ -84,6 +87,16 @@ export function countWords({ counts }: Pick<Run, "counts">): string {
   const told = OUTCOMES.filter((outcome) => counts[outcome] > 0 && outcome !== "unchanged");
   if (told.length === 0) return counts.unchanged > 0 ? `${formatCount(counts.unchanged)} unchanged` : "No items";
   return told.map((outcome) => `${formatCount(counts[outcome])} ${OUTCOME_WORDS[outcome].toLowerCase()}`).join(", ");
+}
+
+/** Return in words who may read an item at its service: "3 people, 1 group". */
+export function accessWords({ people, groups, is_public: isPublic }: ItemAccess): string {
+  if (isPublic) return "Everyone";
+  const told = [
+    ...(people.length > 0 ? [plural(people.length, "person", "people")] : []),
+    ...(groups.length > 0 ? [plural(groups.length, "group")] : []),
+  ];
+  return told.join(", ") || "Nobody named";
 }
 
 const UNITS = [

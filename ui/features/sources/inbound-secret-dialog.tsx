@@ -1,0 +1,100 @@
+"use client";
+
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { toast } from "sonner";
+import * as z from "zod/mini";
+
+import { sourceKeys } from "@/api/keys";
+import { SecretOnce } from "@/components/secret-once";
+import { Button } from "@/components/ui/button";
+import { Dialog } from "@/components/ui/dialog";
+import { Form, FormFailure, SelectField, showFailure, TextField, useSchemaForm } from "@/components/ui/form";
+import { required } from "@/lib/checks";
+
+import { inboundHint } from "./inbound-words";
+import { openInbound, type Source } from "./queries";
+
+/** Time for which the secrets before stay valid. */
+const OVERLAPS = [
+  { seconds: "86400", label: "For 1 day" },
+  { seconds: "604800", label: "For 7 days" },
+  { seconds: "3600", label: "For 1 hour" },
+  { seconds: "0", label: "No longer" },
+];
+
+/** Opens the inbound address, or gives an open one a further secret; a secret made here is shown once. */
+export function InboundSecretDialog({ source, isOpen, onClose }: { source: Source; isOpen: boolean; onClose: () => void }) {
+  const client = useQueryClient();
+  const { service, hasOwnSecret } = inboundHint(source.kind);
+  const schema = z.object({ secret: hasOwnSecret ? required("Enter the secret.") : z.string(), overlap: z.string() });
+  const form = useSchemaForm(schema, { secret: "", overlap: "86400" });
+  const make = useMutation({
+    mutationFn: ({ secret, overlap }: z.infer<typeof schema>) =>
+      openInbound(source.source_id, { overlap_seconds: Number(overlap), secret: hasOwnSecret ? secret.trim() : null }),
+    onSuccess: async () => {
+      if (hasOwnSecret) {
+        toast(isOpen ? "Secret replaced" : "Inbound address opened");
+        onClose();
+      }
+      await client.invalidateQueries({ queryKey: sourceKeys.inbound(source.source_id) });
+    },
+    onError: (error) => showFailure(form, error, { overlap_seconds: "overlap" }),
+  });
+  if (make.data && !hasOwnSecret) {
+    return (
+      <SecretOnce
+        title={isOpen ? "New secret" : "Inbound address opened"}
+        description="Copy the secret now. It cannot be shown again."
+        label="Secret"
+        secret={make.data.secret}
+        onClose={onClose}
+      />
+    );
+  }
+  const action = !isOpen ? "Open address" : hasOwnSecret ? "Replace secret" : "Make secret";
+  return (
+    <Dialog
+      open
+      onOpenChange={(isShown) => !isShown && onClose()}
+      title={!isOpen ? "Open the inbound address?" : hasOwnSecret ? "Replace the secret" : "Make a new secret"}
+      description={
+        isOpen
+          ? "The address stays the same."
+          : hasOwnSecret
+            ? `Requests are accepted if they are signed with the secret of ${service ?? "the service"}.`
+            : "Requests to the address need no access token. They are accepted if they are signed with a secret, which is shown next."
+      }
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" form="inbound-secret" variant="primary" disabled={make.isPending}>
+            {action}
+          </Button>
+        </>
+      }
+    >
+      <Form form={form} id="inbound-secret" className="flex flex-col gap-3" onSubmit={(values) => make.mutate(values)}>
+        <FormFailure control={form.control} />
+        {hasOwnSecret && (
+          <TextField
+            control={form.control}
+            name="secret"
+            type="password"
+            autoComplete="off"
+            label={`Signing secret of ${service ?? "the service"}`}
+            hint={service === "Slack" ? "In your Slack app: Basic Information, App Credentials" : undefined}
+          />
+        )}
+        {isOpen && (
+          <SelectField control={form.control} name="overlap" label="Earlier secrets stay valid">
+            {OVERLAPS.map(({ seconds, label }) => (
+              <option key={seconds} value={seconds}>
+                {label}
+              </option>
+            ))}
+          </SelectField>
+        )}
+      </Form>
+    </Dialog>
+  );
+}
