@@ -14,6 +14,9 @@ export const documentKeys = {
   text: (documentId: string, ...page: number[]) => ["documents", "text", documentId, ...page] as const,
   boxes: (documentId: string, sha256: string, start: number, end: number) =>
     ["documents", "boxes", documentId, sha256, start, end] as const,
+  /** Apart from the others: a change of tags or metadata reads no file again. */
+  tables: (documentId: string, sha256: string, state: string) => ["document-tables", documentId, sha256, state] as const,
+  tableAnswer: (tableId: string, sha256: string, sql: string) => ["table-answer", tableId, sha256, sql] as const,
   original: (documentId: string, sha256: string) => ["documents", "original", documentId, sha256] as const,
 };
 

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { call, expect, expectAccessible, test } from "./fixtures";
@@ -54,6 +54,14 @@ test("a source is added by its kind's form, tested, run, mended and deleted", as
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await expect(page.getByText("Saved. The next run")).toBeVisible();
 
+  // Its inbound address takes what programs push, once the secret is copied.
+  await page.getByRole("button", { name: "Open inbound address" }).click();
+  await page.getByRole("button", { name: "Open address" }).click();
+  await expect(page.getByLabel("Secret", { exact: true })).toHaveValue(/^whsec_/);
+  await page.getByRole("button", { name: "Done" }).click();
+  await expect(page.getByLabel("Address", { exact: true })).toHaveValue(/^http.*\/v0\/inbound\//);
+  await expectAccessible(page);
+
   await page.getByRole("button", { name: "Dry run" }).click();
   await page.getByRole("link", { name: "Runs", exact: true }).click();
   await expect(page.getByRole("row", { name: /Dry run.*3 added, 1 skipped.*Done/ })).toBeVisible();
@@ -76,10 +84,20 @@ test("a source is added by its kind's form, tested, run, mended and deleted", as
   await expect(page.getByRole("heading", { name: "Run of chosen items", level: 1 })).toBeVisible();
   await expect(page.getByRole("row", { name: /heron\.txt.*Unchanged/ })).toBeVisible();
 
+  await page.getByRole("link", { name: "Field notes" }).click();
+  const [file] = await Promise.all([
+    page.waitForEvent("download"),
+    (async () => {
+      await page.getByRole("button", { name: "Export" }).click();
+      await page.getByRole("menuitem", { name: /^NDJSON/ }).click();
+    })(),
+  ]);
+  expect(file.suggestedFilename()).toBe("Field notes.ndjson");
+  expect(readFileSync(await file.path(), "utf8")).toContain("The heron waits in the reeds.");
+
   // Most items vanish: nothing is removed before a person accepts it.
   for (const bird of ["heron", "egret"]) rmSync(join(folder, "birds", `${bird}.txt`));
   rmSync(join(folder, "film.mkv"));
-  await page.getByRole("link", { name: "Field notes" }).click();
   await page.getByRole("button", { name: "Run now" }).click();
   await page
     .getByRole("row", { name: /Done, nothing removed/ })
@@ -90,7 +108,9 @@ test("a source is added by its kind's form, tested, run, mended and deleted", as
   await expect(page.getByRole("row", { name: /heron\.txt.*Removed/ })).toBeVisible();
   await expect.poll(async () => (await found()).documents.map((document) => document.document_name)).toEqual(["birds/bittern.txt"]);
 
-  await page.goto("/sources/");
+  await page.goto("/sources/?sign_in_error=sign_in_expired");
+  await expect(page.getByRole("alert").filter({ hasText: "longer than ten minutes" })).toBeVisible();
+  await expect(page).toHaveURL(/\/sources\/$/);
   await expect(page.getByRole("row", { name: /Field notes.*Folder.*field notes.*Done.*On request/ })).toBeVisible();
   await expectAccessible(page);
 });

@@ -2,6 +2,7 @@
 
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Download, RotateCw, Trash2 } from "lucide-react";
+import dynamic from "next/dynamic";
 import { useRouter } from "next/navigation";
 import { parseAsInteger, parseAsString, parseAsStringLiteral, useQueryStates } from "nuqs";
 import { useState } from "react";
@@ -30,8 +31,14 @@ import { DetailsTab } from "./details-tab";
 import { HistoryTab } from "./history-tab";
 import { partsQuery } from "./queries";
 import { Reading } from "./reading";
+import { mayHaveTables } from "./tables/table-words";
 
-const TABS = ["page", "chunks", "details", "history"] as const;
+const TablesTab = dynamic(() => import("./tables/tables-tab").then((module) => module.TablesTab), {
+  ssr: false,
+  loading: () => <SkeletonBlock lines={10} />,
+});
+
+const TABS = ["page", "chunks", "tables", "details", "history"] as const;
 const LIST = "/documents/";
 
 /** The list, as it was left. */
@@ -90,6 +97,7 @@ export function Viewer() {
         tabs={[
           { id: "page", label: "Page and text", href: tabHref("page") },
           { id: "chunks", label: "Chunks", href: tabHref("chunks") },
+          ...(mayHaveTables(data.content_type) || url.tab === "tables" ? [{ id: "tables", label: "Tables", href: tabHref("tables") }] : []),
           { id: "details", label: "Details", href: tabHref("details") },
           { id: "history", label: "History", href: tabHref("history") },
         ]}
@@ -103,6 +111,7 @@ export function Viewer() {
         />
       )}
       {url.tab === "chunks" && <ChunksTab document={data} />}
+      {url.tab === "tables" && <TablesTab document={data} />}
       {url.tab === "details" && <DetailsTab document={data} />}
       {url.tab === "history" && <HistoryTab document={data} />}
     </>
