@@ -29,6 +29,7 @@ const first = async <Item>(path: string, list: string): Promise<Item | undefined
 export async function routes(): Promise<Record<string, string>> {
   const kb = (await first<{ kb_id: string }>("/knowledge-bases?name_search=Contracts", "knowledge_bases"))?.kb_id;
   const document = (await first<{ document_id: string }>("/documents?name_search=service-agreement", "documents"))?.document_id;
+  const manual = (await first<{ document_id: string }>("/documents?name_search=pump-manual", "documents"))?.document_id;
   const prompt = (await first<{ prompt_id: string }>("/prompts?name_search=Notice", "prompts"))?.prompt_id;
   const { runs } = await call<{ runs: { run_id: string; status: string }[] }>("GET", "/runs?limit=100");
   const run = runs.find(({ status }) => status === "succeeded")?.run_id;
@@ -38,6 +39,7 @@ export async function routes(): Promise<Record<string, string>> {
     documents: "/documents/",
     viewer: `/documents/view/?id=${document}&page=3&hl=3-3:2400-2700`,
     chunks: `/documents/view/?id=${document}&tab=chunks`,
+    tables: `/documents/view/?id=${manual}&tab=tables&sql=${encodeURIComponent("SELECT * FROM rows")}`,
     details: `/documents/view/?id=${document}&tab=details`,
     history: `/documents/view/?id=${document}&tab=history`,
     tags: "/tags/",

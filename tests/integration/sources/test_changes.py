@@ -13,6 +13,7 @@ from analytiq.models.source import ItemOutcome, RunCounts, RunState, Source, Sou
 from analytiq.settings import SourceSettings
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.source_items import ItemQuery
+from api.schemas.sources import SourceResponse
 from tests.fakes.scripted_source import KIND, ScriptedService, faults_of, scripted_services
 from tests.integration.conftest import Compose
 from tests.integration.sources.conftest import Sourcing
@@ -53,6 +54,8 @@ async def test_run_lists_the_changes_since_the_last_one(sourcing: Sourcing, serv
     source = await source_of(sourcing)
     first = await sourcing.run(source)
     assert (first.counts, first.is_delta, service.asked) == (RunCounts(added=8), False, [(None, None)])
+    shown = [SourceResponse.from_source(each).tells_changes for each in (source, await stored(sourcing, source))]
+    assert shown == [False, True]
     service.write("b", "i")
     service.remove("c", "d")
     service.fetched.clear()

@@ -77,7 +77,7 @@ export function TableQuestion({
           </span>
         )}
         <div className="flex flex-wrap items-center gap-2">
-          <Button type="submit" variant="primary" disabled={text.trim() === "" || isFetching}>
+          <Button type="submit" variant="primary" className="min-w-[88px]" disabled={text.trim() === "" || isFetching}>
             {isFetching ? "Asking…" : "Ask"}
           </Button>
           <span className="ml-2 text-text-2">Examples</span>
