@@ -69,7 +69,11 @@ async def list_sources(
         organization.id, name_search=name_search, skip=skip, limit=limit
     )
     runs = await services.ingestion.source_runs.latest_of(organization.id, [source.id for source in found])
-    sources = [SourceResponse.from_source(source, runs.get(source.id)) for source in found]
+    inbound = await services.ingestion.inbound_addresses.of_sources(organization.id, [source.id for source in found])
+    sources = [
+        SourceResponse.from_source(source, runs.get(source.id), has_inbound_address=source.id in inbound)
+        for source in found
+    ]
     return SourceList(sources=sources, total_count=total, skip=skip)
 
 
@@ -78,7 +82,8 @@ async def get_source(services: ServicesOf, organization: CurrentOrganization, so
     """Return a source with its last run; never its credentials."""
     source = await services.ingestion.sources.get(organization.id, source_id)
     runs = await services.ingestion.source_runs.latest_of(organization.id, [source.id])
-    return SourceResponse.from_source(source, runs.get(source.id))
+    inbound = await services.ingestion.inbound_addresses.of_sources(organization.id, [source.id])
+    return SourceResponse.from_source(source, runs.get(source.id), has_inbound_address=bool(inbound))
 
 
 @router.put("/sources/{source_id}", operation_id="update_source")
@@ -94,7 +99,8 @@ async def update_source(
     if body.vanished_tag_id is not None:
         await tags.require(organization.id, [body.vanished_tag_id], field="vanished_tag_id")
     changed = await services.ingestion.sources.change(organization.id, source_id, changes, credentials=body.credentials)
-    return SourceResponse.from_source(changed)
+    inbound = await services.ingestion.inbound_addresses.of_sources(organization.id, [source_id])
+    return SourceResponse.from_source(changed, has_inbound_address=bool(inbound))
 
 
 @router.delete("/sources/{source_id}", status_code=204, operation_id="delete_source")

@@ -251,13 +251,16 @@ class SourceResponse(ResponseBody):
         description="Why the last run failed. With a code such as `credentials_refused` a person has to act, and the"
         " schedule pauses for a day, or until the source is changed"
     )
+    has_inbound_address: bool = Field(description="True if items can be pushed: `GET /sources/{id}/inbound`")
     external_source: str = Field(description="The `source` of the external identities of its documents")
     last_run: SourceRunResponse | None
     created_at: Moment
     updated_at: Moment
 
     @classmethod
-    def from_source(cls, source: Source, last_run: SourceRun | None = None) -> Self:
+    def from_source(
+        cls, source: Source, last_run: SourceRun | None = None, *, has_inbound_address: bool = False
+    ) -> Self:
         """Build the response, without the credentials."""
         return cls.from_model(
             source,
@@ -265,6 +268,7 @@ class SourceResponse(ResponseBody):
             has_credentials=source.credentials is not None,
             can_sign_in=isinstance(known_kinds().get(source.kind), SignInKind),
             tells_changes=source.position is not None,
+            has_inbound_address=has_inbound_address,
             external_source=source.identity_source,
             last_run=None if last_run is None else SourceRunResponse.from_run(last_run),
         )

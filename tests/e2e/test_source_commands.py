@@ -155,7 +155,14 @@ def test_compatible_routes_load_a_site_and_index_the_selected_pages(running: Run
 
 def test_inbound_address_is_opened_rotated_and_closed(running: Running) -> None:
     with running.client() as client:
-        accepted(client.post("/sources", json={"name": "Tickets", "kind": "push"}), 201)
+        source_id = accepted(client.post("/sources", json={"name": "Tickets", "kind": "push"}), 201)["source_id"]
+
+    def is_told() -> list[bool]:
+        with running.client() as client:
+            listed = accepted(client.get("/sources", params={"name_search": "Tickets"}))["sources"]
+            return [each["has_inbound_address"] for each in (accepted(client.get(f"/sources/{source_id}")), *listed)]
+
+    assert is_told() == [False, False]
 
     def inbound(*arguments: str) -> dict[str, str]:
         lines = [line.split() for line in source(running, "inbound", "Tickets", *arguments).splitlines()]
@@ -167,6 +174,7 @@ def test_inbound_address_is_opened_rotated_and_closed(running: Running) -> None:
 
     opened = inbound("open")
     assert pushed(opened["Address"], opened["Secret"]) == 200
+    assert is_told() == [True, True]
     again = run_command("source", "inbound", "Tickets", "open", "--data-dir", str(running.data_dir))
     assert again.returncode == 1
     assert "`rotate` makes a new secret" in again.stderr

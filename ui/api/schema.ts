@@ -9928,6 +9928,11 @@ export interface components {
             /** @description Why the last run failed. With a code such as `credentials_refused` a person has to act, and the schedule pauses for a day, or until the source is changed */
             problem: components["schemas"]["FailureResponse"] | null;
             /**
+             * Has Inbound Address
+             * @description True if items can be pushed: `GET /sources/{id}/inbound`
+             */
+            has_inbound_address: boolean;
+            /**
              * External Source
              * @description The `source` of the external identities of its documents
              */

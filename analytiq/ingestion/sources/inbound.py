@@ -1,7 +1,7 @@
 """Inbound addresses of sources: opened, their secrets rotated, closed; and the verification of what reaches them."""
 
 import secrets as randomness
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -104,6 +104,10 @@ class InboundAddresses:
         if address is None:
             raise NotFoundError("The source has no inbound address. Open one first.", code="no_inbound_address")
         return address
+
+    async def of_sources(self, organization_id: str, source_ids: Collection[str]) -> set[str]:
+        """Return the ids of those sources that have an address."""
+        return await self._addresses.sources_with_address(organization_id, source_ids)
 
     def learned_secret(self, address: InboundAddress) -> SecretStr | None:
         """Return the secret that a service told, until it has signed by it: people confirm it in the service."""

@@ -1,6 +1,7 @@
 """Collections `source_addresses` and `source_messages`: inbound addresses, and the messages that reached them."""
 
 import hashlib
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from pymongo import IndexModel, ReturnDocument
@@ -51,6 +52,11 @@ class InboundRepository:
         """Return the address of a source."""
         row: Row | None = await self._addresses.find_one(_of(organization_id, source_id))
         return decode(InboundAddress, row) if row else None
+
+    async def sources_with_address(self, organization_id: str, source_ids: Collection[str]) -> set[str]:
+        """Return the ids of those sources that have an address."""
+        query: Row = {"organization_id": organization_id, "source_id": {"$in": list(source_ids)}}
+        return {row["source_id"] async for row in self._addresses.find(query, {"source_id": 1})}
 
     async def with_address(self, address: str) -> InboundAddress | None:
         """Return the row of an address, whoever owns it."""

@@ -1,6 +1,7 @@
 "use client";
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
 import { toast } from "sonner";
 import * as z from "zod/mini";
 
@@ -23,20 +24,26 @@ const OVERLAPS = [
 ];
 
 /** Opens the inbound address, or gives an open one a further secret; a secret made here is shown once. */
-export function InboundSecretDialog({ source, isOpen, onClose }: { source: Source; isOpen: boolean; onClose: () => void }) {
+export function InboundSecretDialog({ source, hasAddress, onClose }: { source: Source; hasAddress: boolean; onClose: () => void }) {
   const client = useQueryClient();
+  // As the dialog began: the address is open before the secret has been copied.
+  const [isOpen] = useState(hasAddress);
   const { service, hasOwnSecret } = inboundHint(source.kind);
   const schema = z.object({ secret: hasOwnSecret ? required("Enter the secret.") : z.string(), overlap: z.string() });
   const form = useSchemaForm(schema, { secret: "", overlap: "86400" });
   const make = useMutation({
     mutationFn: ({ secret, overlap }: z.infer<typeof schema>) =>
       openInbound(source.source_id, { overlap_seconds: Number(overlap), secret: hasOwnSecret ? secret.trim() : null }),
-    onSuccess: async () => {
+    onSuccess: async ({ secret: _secret, ...address }) => {
       if (hasOwnSecret) {
         toast(isOpen ? "Secret replaced" : "Inbound address opened");
         onClose();
       }
-      await client.invalidateQueries({ queryKey: sourceKeys.inbound(source.source_id) });
+      // First the address, so that nothing that is shown has to wait for it.
+      client.setQueryData(sourceKeys.inbound(source.source_id), address);
+      await Promise.all(
+        [sourceKeys.inbound(source.source_id), sourceKeys.one(source.source_id)].map((queryKey) => client.invalidateQueries({ queryKey })),
+      );
     },
     onError: (error) => showFailure(form, error, { overlap_seconds: "overlap" }),
   });

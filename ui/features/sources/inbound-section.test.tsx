@@ -1,4 +1,4 @@
-import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query";
 import { cleanup, render, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -8,15 +8,21 @@ import { organizationKeys } from "@/api/keys";
 import { session } from "@/state/session";
 
 import { InboundSection } from "./inbound-section";
-import type { Source } from "./queries";
+import { sourceQuery } from "./queries";
 
 afterEach(() => {
   cleanup();
   vi.restoreAllMocks();
 });
 
+const INBOUND = "/v0/orgs/{organization_id}/sources/{source_id}/inbound";
 const ADDRESS = { url: "/v0/inbound/Q3", created_at: "2026-11-30T10:00:00Z", last_push_at: null, secret_count: 1, learned_secret: null };
-const NONE = { code: "no_inbound_address", detail: "The source has no inbound address." };
+
+/** The section on a source that is read anew when it changes. */
+function Page() {
+  const { data } = useQuery(sourceQuery("s1"));
+  return data ? <InboundSection source={data} /> : null;
+}
 
 /** Shows the section on an API whose source has this address. */
 function open(kind: string, address: object | null, permission = "admin") {
@@ -24,20 +30,24 @@ function open(kind: string, address: object | null, permission = "admin") {
   const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity, retry: false } } });
   const needed = { get_source_inbound: "admin", create_source_inbound: "admin", delete_source_inbound: "admin" };
   client.setQueryData(organizationKeys.one, { permission, permission_needed: needed });
-  const get = vi
-    .spyOn(api, "GET")
-    .mockResolvedValue(
-      address === null
-        ? { error: NONE, response: new Response(null, { status: 404 }) }
-        : { data: address, response: new Response(null, { status: 200 }) },
-    );
-  const post = vi
-    .spyOn(api, "POST")
-    .mockResolvedValue({ data: { ...ADDRESS, secret: "whsec_once" }, response: new Response(null, { status: 201 }) });
-  const remove = vi.spyOn(api, "DELETE").mockResolvedValue({ response: new Response(null, { status: 204 }) });
+  let stored = address;
+  const answer = (path: string) =>
+    Promise.resolve({
+      data: path === INBOUND ? stored : { source_id: "s1", kind, has_inbound_address: stored !== null, last_run: null },
+      response: new Response(null, { status: 200 }),
+    });
+  const get = vi.spyOn(api, "GET").mockImplementation(answer as never);
+  const post = vi.spyOn(api, "POST").mockImplementation(() => {
+    stored ??= ADDRESS;
+    return Promise.resolve({ data: { ...stored, secret: "whsec_once" }, response: new Response(null, { status: 201 }) });
+  });
+  const remove = vi.spyOn(api, "DELETE").mockImplementation(() => {
+    stored = null;
+    return Promise.resolve({ response: new Response(null, { status: 204 }) });
+  });
   render(
     <QueryClientProvider client={client}>
-      <InboundSection source={{ source_id: "s1", name: "Inbox", kind } as Source} />
+      <Page />
     </QueryClientProvider>,
   );
   return { get, post, remove };
@@ -47,14 +57,18 @@ const button = (name: string) => screen.findByRole("button", { name });
 const bodies = ({ post }: ReturnType<typeof open>) =>
   (post.mock.calls as unknown as [string, { body: object }][]).map(([, sent]) => sent.body);
 
+const paths = ({ get }: ReturnType<typeof open>) => (get.mock.calls as unknown as [string][]).map(([path]) => path);
+
 describe("the inbound address of a source", () => {
   it("is opened, and its secret is shown once", async () => {
     const calls = open("push", null);
     await userEvent.click(await button("Open inbound address"));
+    expect(paths(calls)).not.toContain(INBOUND);
     await userEvent.click(await button("Open address"));
     const shown = await screen.findByRole("dialog", { name: "Inbound address opened" });
     expect(within(shown).getByLabelText("Secret")).toHaveProperty("value", "whsec_once");
     expect(bodies(calls)).toEqual([{ overlap_seconds: 86_400, secret: null }]);
+    await screen.findByText("Nothing yet");
     await userEvent.click(within(shown).getByRole("button", { name: "Done" }));
     expect(document.body.textContent).not.toContain("whsec_once");
     expect(screen.queryByDisplayValue("whsec_once")).toBeNull();
@@ -97,9 +111,9 @@ describe("the inbound address of a source", () => {
   });
 
   it("says who can, and asks nothing, for those who may not", async () => {
-    const { get } = open("push", ADDRESS, "write");
+    const calls = open("push", ADDRESS, "write");
     expect(await screen.findByText("Admins and owners can open and see the address.")).toBeTruthy();
-    expect(get).not.toHaveBeenCalled();
+    expect(paths(calls)).not.toContain(INBOUND);
     expect(screen.queryByRole("button")).toBeNull();
   });
 });

@@ -22,7 +22,9 @@ import { closeInbound, type InboundAddress, inboundQuery, type Source } from "./
 export function InboundSection({ source }: { source: Source }) {
   const { may, whoMay } = usePermissions();
   const mayLook = may("get_source_inbound");
-  const { data, error, refetch } = useQuery({ ...inboundQuery(source.source_id), enabled: mayLook });
+  const isOpen = source.has_inbound_address;
+  const { data, error, refetch } = useQuery({ ...inboundQuery(source.source_id), enabled: mayLook && isOpen });
+  const address = isOpen ? data : null;
   const heading = useId();
   const hint = inboundHint(source.kind);
   return (
@@ -37,12 +39,12 @@ export function InboundSection({ source }: { source: Source }) {
       </p>
       {!mayLook ? (
         <Banner tone="working">{whoMay("get_source_inbound")} can open and see the address.</Banner>
-      ) : error && data === undefined ? (
+      ) : error && address === undefined ? (
         <ErrorState error={error} retry={() => void refetch()} />
-      ) : data === undefined ? (
+      ) : address === undefined ? (
         <SkeletonBlock lines={4} />
       ) : (
-        <Address source={source} address={data} />
+        <Address source={source} address={address} />
       )}
     </section>
   );
@@ -68,7 +70,7 @@ function Address({ source, address }: { source: Source; address: InboundAddress 
         )}
         {address !== null && may("delete_source_inbound") && <CloseButton source={source} />}
       </div>
-      {isMaking && <InboundSecretDialog source={source} isOpen={address !== null} onClose={() => setMaking(false)} />}
+      {isMaking && <InboundSecretDialog source={source} hasAddress={address !== null} onClose={() => setMaking(false)} />}
     </div>
   );
 }
@@ -113,9 +115,10 @@ function CloseButton({ source }: { source: Source }) {
   const [isAsking, setAsking] = useState(false);
   const close = useMutation({
     mutationFn: () => closeInbound(source.source_id),
-    onSuccess: () => {
+    onSuccess: async () => {
       toast("Inbound address closed");
       client.setQueryData(sourceKeys.inbound(source.source_id), null);
+      await client.invalidateQueries({ queryKey: sourceKeys.one(source.source_id) });
     },
     onError: (error) => tellFailure("The address was not closed", error),
   });

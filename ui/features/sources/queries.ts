@@ -204,7 +204,7 @@ export async function exportSource(sourceId: string, format: ExportFormat): Prom
   return (await answered<unknown>(call)) as Blob;
 }
 
-/** The inbound address of a source; null: none is open. */
+/** The inbound address of a source that has one; null: it is closed since. */
 export function inboundQuery(sourceId: string) {
   return queryOptions({
     queryKey: sourceKeys.inbound(sourceId),
