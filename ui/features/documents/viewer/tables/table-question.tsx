@@ -73,7 +73,7 @@ export function TableQuestion({
         </p>
         {isRefused && (
           <span id={problem}>
-            <Refusal>{error.message}</Refusal>
+            <Refusal>{error.fields.find((item) => item.field === "sql")?.reason ?? error.message}</Refusal>
           </span>
         )}
         <div className="flex flex-wrap items-center gap-2">

@@ -102,10 +102,11 @@ describe("the tables of a document", () => {
 
   it("tell what is wrong with a query, and keep it", async () => {
     const post = open({});
-    post.mockResolvedValueOnce(reply(422, { code: "invalid_query", detail: "There is no column 'Amuont'. Columns: Region, Amount." }));
+    const reason = "There is no column 'Amuont'. Columns: Region, Amount.";
+    post.mockResolvedValueOnce(reply(400, { code: "invalid_query", detail: `sql: ${reason}`, errors: [{ field: "sql", reason }] }));
     await userEvent.type(await box(), "SELECT Amuont FROM rows");
     await userEvent.click(screen.getByRole("button", { name: "Ask" }));
-    await waitFor(() => expect(screen.getByRole("alert").textContent).toBe("There is no column 'Amuont'. Columns: Region, Amount."));
+    await waitFor(() => expect(screen.getByRole("alert").textContent).toBe(reason));
     expect(await box()).toHaveProperty("value", "SELECT Amuont FROM rows");
     await userEvent.click(screen.getByRole("button", { name: "Ask" }));
     await screen.findByRole("table", { name: "Result" });
