@@ -154,7 +154,7 @@ class QueueRunner:
             if not await self._serve(wanted):
                 self._idle_slots += 1
                 try:
-                    await self._claims.wait(wanted)
+                    await self._wait(wanted)
                 finally:
                     self._idle_slots -= 1
 
@@ -163,7 +163,12 @@ class QueueRunner:
         wanted = Wanted(with_heavy=number > 0, for_newcomers=True)
         while not self._is_stopping and number < self._express_count():
             if self._idle_slots or not await self._serve(wanted):
-                await self._claims.wait(wanted)
+                await self._wait(wanted)
+
+    async def _wait(self, wanted: Wanted) -> None:
+        # Another slot may have taken the news of the stop while this one looked for jobs.
+        if not self._is_stopping:
+            await self._claims.wait(wanted)
 
     async def _serve(self, wanted: Wanted) -> bool:
         """Claim jobs of a partition and run them to their end; return False without any."""

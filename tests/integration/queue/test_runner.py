@@ -66,6 +66,36 @@ async def test_idle_runner_wakes_up_by_the_change_stream_long_before_it_would_po
         await eventually(lambda: len(ran) > seen)
 
 
+async def test_runner_ends_whose_slots_look_for_jobs_while_it_is_stopped(
+    jobs: JobRepository, eventually: EventuallyTrue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first slot that finds none takes the news of the stop; the second must not wait for further news."""
+    looking: list[asyncio.Event] = []
+
+    async def claim(*_: object) -> list[Job]:
+        looking.append(asyncio.Event())
+        await looking[-1].wait()
+        return []
+
+    async def handler(running: RunningJob) -> None:
+        raise AssertionError(running.job.id)
+
+    runner = runner_of(jobs, handler, concurrency=1, poll_seconds=3600)
+    monkeypatch.setattr("analytiq.jobs.queue.claiming.Claims.claim", claim)
+    running = asyncio.create_task(runner.run())
+    await eventually(lambda: looking != [])
+    while len(looking) < 2:
+        runner.resize(runner.concurrency + 1)
+        await asyncio.sleep(0.01)
+    await runner.stop(drain_seconds=0)
+    for found_none in looking:
+        found_none.set()
+        for _ in range(20):
+            await asyncio.sleep(0)
+    async with asyncio.timeout(30):
+        await running
+
+
 async def jobs_are_gone(jobs: JobRepository) -> bool:
     return await jobs.counts() == {}
 

@@ -156,6 +156,12 @@ def _knowledge_base() -> KnowledgeBase:
     )
 
 
+@pytest.fixture(autouse=True)
+def _same_vectors_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin the random vectors anew: in another order of tests two of them may lie too close together for an order."""
+    monkeypatch.setattr("tests.integration.vector_stores.reading.random", np.random.default_rng(7))
+
+
 @pytest.fixture
 async def mirrored(migrated: MongoConnection) -> Mirrored:
     created = Mirrored(migrated)
