@@ -90,7 +90,7 @@ class SourceRunItem(Answer):
 
 
 class ItemAccess(Answer):
-    """Who may read an item, as its service says: ids or e-mail addresses of people, ids or names of groups."""
+    """Readers of an item, as its service says: ids or e-mail addresses of people, ids or names of groups."""
 
     people: list[str]
     groups: list[str]

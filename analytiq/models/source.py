@@ -91,7 +91,7 @@ class Source(Stored):
 
 
 class Readers(Stored):
-    """Who may read an item, as its service says."""
+    """Readers of an item, as its service says."""
 
     people: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()

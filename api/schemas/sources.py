@@ -331,7 +331,7 @@ class SourceRunEntryList(ResponseBody):
 
 
 class ItemAccessResponse(ResponseBody):
-    """Who may read an item, as its service says."""
+    """Readers of an item, as its service says."""
 
     people: list[str] = Field(description="Ids or e-mail addresses")
     groups: list[str] = Field(description="Ids or names")

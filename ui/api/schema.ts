@@ -5438,7 +5438,7 @@ export interface components {
         };
         /**
          * ItemAccessResponse
-         * @description Who may read an item, as its service says.
+         * @description Readers of an item, as its service says.
          */
         ItemAccessResponse: {
             /**

@@ -53,7 +53,7 @@ class PositionExpiredError(PermanentError):
 
 @dataclass(frozen=True, slots=True)
 class ItemAccess:
-    """Who may read an item, as its service says: ids or e-mail addresses of people, and ids or names of groups."""
+    """Readers of an item, as its service says: ids or e-mail addresses of people, and ids or names of groups."""
 
     people: Sequence[str] = ()
     groups: Sequence[str] = ()

@@ -10,7 +10,7 @@ from analytiq.ingestion.sources.wording import LONGEST_TEXT, one_line, plain
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What a person wrote, as Markdown or HTML, with a heading such as the person and the time."""
+    """Words of a person, as Markdown or HTML, with a heading such as the person and the time."""
 
     heading: str
     text: str

@@ -79,13 +79,13 @@ def test_links_that_lead_elsewhere_are_no_entries() -> None:
             "/filesystem/x",
             "\\\\x\\y",
         ),
-        *("http://user:secret@files.example/files/x", "ftp://files.example/files/x"),
+        *("http://user:secret@listing.example/files/x", "ftp://listing.example/files/x"),
     )
     content = "".join(f'<a href="{link}">x</a>' for link in links).encode()
-    assert read_listing(content, address="http://files.example/files/").entries == ()
-    links = ("/files/a.txt", "./b.txt#x", "http://files.example/files/c.txt", "d.txt")
+    assert read_listing(content, address="http://listing.example/files/").entries == ()
+    links = ("/files/a.txt", "./b.txt#x", "http://listing.example/files/c.txt", "d.txt")
     content = "".join(f'<a href="{link}">x</a>' for link in links).encode()
-    entries = read_listing(content, address="http://files.example/files/").entries
+    entries = read_listing(content, address="http://listing.example/files/").entries
     assert [entry.name for entry in entries] == ["a.txt", "b.txt", "c.txt", "d.txt"]
 
 

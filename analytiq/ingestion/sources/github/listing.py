@@ -21,7 +21,7 @@ MakeItems = Callable[[Repository], Awaitable[RepositoryItems]]
 
 
 class Known(BaseModel):
-    """What a complete run knows of a repository."""
+    """Facts that a complete run knows of a repository."""
 
     changed: datetime | None = None
     """The last change of an issue."""
@@ -51,7 +51,7 @@ class Position(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a source takes from its repositories."""
+    """The parts that a source takes from its repositories."""
 
     issues: bool
     pull_requests: bool

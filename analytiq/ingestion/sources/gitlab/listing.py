@@ -23,7 +23,7 @@ MakeItems = Callable[[Project], Awaitable[ProjectItems]]
 
 
 class Known(BaseModel):
-    """What a complete run knows of a project."""
+    """Facts that a complete run knows of a project."""
 
     changed: dict[str, datetime] = Field(default_factory=dict[str, datetime])
     """The last change by part: of issues, and of merge requests."""
@@ -51,7 +51,7 @@ class Position(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a source takes from its projects."""
+    """The parts that a source takes from its projects."""
 
     parts: frozenset[str]
     with_confidential: bool

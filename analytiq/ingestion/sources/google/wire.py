@@ -6,13 +6,13 @@ from analytiq.ingestion.sources.wire import WireModel
 
 
 class Capabilities(WireModel):
-    """What the account may do with a file."""
+    """Rights of the account to a file."""
 
     can_download: bool = Field(default=True, alias="canDownload")
 
 
 class Permission(WireModel):
-    """Who may read a file."""
+    """A permission to read a file."""
 
     type: str = ""
     email: str | None = Field(default=None, alias="emailAddress")

@@ -1,4 +1,4 @@
-"""What a directory listing says: the names of its entries, and for some servers their dates and sizes."""
+"""Facts of a directory listing: the names of its entries, and for some servers their dates and sizes."""
 
 import re
 from dataclasses import dataclass

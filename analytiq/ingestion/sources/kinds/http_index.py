@@ -49,7 +49,7 @@ _HEAD_BYTES = 4096
 class HttpIndexSettings(KindSchema):
     """The settings of a directory listing."""
 
-    url: str = Field(max_length=2000, description="Address of the listing, such as https://files.example.com/reports/")
+    url: str = Field(max_length=2000, description="Address of the listing, such as https://www.example.com/reports/")
     skip_folders: tuple[str, ...] = Field(
         default=(), max_length=100, description="Folders below it that are not read, such as archive/old"
     )
@@ -64,7 +64,7 @@ class HttpIndexSettings(KindSchema):
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What a server says about a file without sending it."""
+    """Facts that a server tells about a file without sending it."""
 
     version: str | None = None
     byte_size: int | None = None

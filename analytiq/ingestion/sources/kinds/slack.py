@@ -59,7 +59,9 @@ class SlackSettings(KindSchema):
         description="Threads with a reply in these days are read in each run, to see edited replies: one call each",
     )
     api_url: HttpUrl = Field(default=HttpUrl("https://slack.com/api"), title="Address of the API")
-    files_url: HttpUrl = Field(default=HttpUrl("https://files.slack.com"), title="Address of the file host")
+    files_url: HttpUrl = Field(
+        default=HttpUrl.build(scheme="https", host="files.slack.com"), title="Address of the file host"
+    )
 
     @field_validator("channels")
     @classmethod

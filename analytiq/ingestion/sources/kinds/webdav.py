@@ -112,7 +112,7 @@ class WebDavConnector:
         if secrets.user is not None and secrets.password is not None:
             self._client.authenticate(PasswordAuthentication(secrets.user, secrets.password.get_secret_value()))
         self._shares: dict[Segments, ItemAccess] = {}
-        """Who may read the folders on the way to the one that was listed last."""
+        """Return who may read the folders on the way to the one that was listed last."""
 
     async def check(self) -> None:
         """See Connector.

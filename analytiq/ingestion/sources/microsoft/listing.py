@@ -19,7 +19,7 @@ ACCESS_AT_ONCE = 5
 
 @dataclass(frozen=True, slots=True)
 class DriveScope:
-    """What is taken of the drives; `top` is the first folder of the names, for a source of several drives."""
+    """The part of the drives that is taken; `top` is the first folder of the names, for a source of several drives."""
 
     folder: tuple[str, ...] = ()
     reads_access: bool = False

@@ -13,7 +13,7 @@ class Identified(WireModel):
 
 
 class FileFacet(WireModel):
-    """What a file has that a folder has not."""
+    """Fields of a file that a folder lacks."""
 
     mime_type: str | None = Field(default=None, alias="mimeType")
 
@@ -76,7 +76,7 @@ class SharingLink(WireModel):
 
 
 class Permission(WireModel):
-    """Who may read an item."""
+    """A permission to read an item."""
 
     granted_to: Grantee | None = Field(default=None, alias="grantedToV2")
     granted_to_many: list[Grantee] = Field(default_factory=list[Grantee], alias="grantedToIdentitiesV2")

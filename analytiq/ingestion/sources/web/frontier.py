@@ -18,7 +18,7 @@ _MOST_CURSOR_BYTES = 64 * 1024 * 1024
 
 
 class Purpose(StrEnum):
-    """What an address is requested for."""
+    """The purpose of a request."""
 
     PAGE = "page"
     START = "start"

@@ -1,4 +1,4 @@
-"""What the crawler reads of an HTML page: links, title, and what the page says about itself.
+"""Facts that the crawler reads of an HTML page: links, title, and what the page says about itself.
 
 The tree is the parsers' own, which takes linear time and bounded depth for any page. The document's text is read
 later, by the parser in its sandbox.

@@ -1,4 +1,4 @@
-"""What the crawler knows of each site: its rules, its pace, and its page for addresses that do not exist."""
+"""Facts that the crawler knows of each site: its rules, its pace, and its page for addresses that do not exist."""
 
 import asyncio
 from dataclasses import dataclass

@@ -40,7 +40,7 @@ class Results:
 
 @dataclass(slots=True)
 class Details:
-    """What one call tells about several contents, by their ids."""
+    """Facts that one call tells about several contents, by their ids."""
 
     contents: dict[str, Object] = field(default_factory=dict[str, Object])
 

@@ -117,7 +117,7 @@ def place_of(thing: Object) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """What the next run knows of a page's place."""
+    """Facts that the next run knows of a page's place."""
 
     title: str
     parent: Object

@@ -38,7 +38,7 @@ class Position(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a source takes from Zendesk."""
+    """The parts that a source takes from Zendesk."""
 
     url: str
     articles: bool
