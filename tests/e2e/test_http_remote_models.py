@@ -74,6 +74,7 @@ def test_provider_that_refuses_fails_one_document_with_the_reason_and_counts_it(
 ) -> None:
     tag = make_tag(tenant)
     kb = make_knowledge_base(tenant, [tag], embedding_model=MODEL)
+    wait_until_active(tenant, kb)  # its first look for documents would ask the provider for the refused one again
     provider.script(*[Failure.REFUSED] * 2)  # the worker's first call is made once more without `encoding_format`
     refused = upload(tenant, unique("bad.txt"), b"Lemurs leap between the baobabs.", tag_ids=[tag])["document_id"]
     eventually(lambda: get_document(tenant, refused)["knowledge_bases"][0]["state"] == "failed")

@@ -66,6 +66,8 @@ def operator(running: Running, tmp_path: Path) -> Iterator[Operator]:
         give_key(running, organization_id, provider)
         tag = client.create_tag("bridges")
         kb = client.create_knowledge_base("tolls", tag_ids=[tag.tag_id], embedding_model=MODEL)
+        # Its first look for documents has ended: later it would request again what a test sees given up.
+        eventually(lambda: client.knowledge_base(kb.kb_id).status == "active")
         yield Operator(client, environment, provider, tag.tag_id, kb.kb_id, tmp_path)
         provider.release()
 
