@@ -31,8 +31,8 @@ from analytiq.ingestion.sources.base import (
     NoCredentials,
     SourceContext,
 )
-from analytiq.ingestion.sources.service import SourceDraft
-from analytiq.ingestion.sources.service_client import ServiceClient
+from analytiq.ingestion.sources.configuration.service import SourceDraft
+from analytiq.ingestion.sources.connections.service_client import ServiceClient
 from analytiq.jobs.scheduling.fences import NoFence
 from analytiq.models.source import RunState, Source, SourceRun
 from analytiq.models.upload import DuplicatePolicy

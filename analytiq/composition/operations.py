@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from analytiq.errors import NotFoundError
-from analytiq.ingestion.sources.run_requests import SCHEDULE_SECONDS
+from analytiq.ingestion.sources.runs.run_requests import SCHEDULE_SECONDS
 from analytiq.jobs.scheduling.leadership import Leader
 from analytiq.jobs.scheduling.tasks import PeriodicTask, TenantTask
 from analytiq.jobs.scheduling.tenants import TenantTasks

@@ -11,7 +11,7 @@ from analytiq import clock
 from analytiq.errors import InvalidInputError, LimitExceededError
 from analytiq.ingestion.documents.metadata import validated_metadata
 from analytiq.ingestion.documents.naming import validated_source_url
-from analytiq.ingestion.sources.push_taking import PushedItem
+from analytiq.ingestion.sources.pushes.taking import PushedItem
 from analytiq.models.source import ItemOutcome
 from api.context import RequestId, ServicesOf
 from api.multipart import FieldPart, MultipartLimits, read_parts

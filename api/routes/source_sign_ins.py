@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from analytiq.errors import AnalytiqError
-from analytiq.ingestion.sources.signing_in import SignInRefusedError
+from analytiq.ingestion.sources.configuration.signing_in import SignInRefusedError
 from analytiq.models.audit import ActorKind
 from api.api_route import ApiRoute
 from api.context import CurrentCaller, ServicesOf

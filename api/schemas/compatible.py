@@ -11,9 +11,9 @@ from pydantic import ConfigDict, Field, JsonValue, StringConstraints, model_vali
 from analytiq.errors import FieldError, InvalidInputError
 from analytiq.ingestion.knowledge_bases.standing import KnowledgeBaseHealth, StandingKnowledgeBase
 from analytiq.ingestion.sources.base import KindSchema
-from analytiq.ingestion.sources.push_taking import PushedItem
+from analytiq.ingestion.sources.configuration.service import SourceDraft
+from analytiq.ingestion.sources.pushes.taking import PushedItem
 from analytiq.ingestion.sources.registry import validated
-from analytiq.ingestion.sources.service import SourceDraft
 from analytiq.models.source import ItemOutcome, RunState, SourceRun, SourceRunEntry
 from analytiq.retrieval.pipeline.request import Mode, SearchRequest, SearchResult
 from api.schemas.inbound import PushItem

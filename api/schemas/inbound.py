@@ -7,8 +7,8 @@ from typing import Annotated, Self
 from pydantic import ConfigDict, Field, JsonValue, SecretStr, StringConstraints, model_validator
 
 from analytiq.errors import InvalidInputError
-from analytiq.ingestion.sources.inbound import LONGEST_OVERLAP_SECONDS, OpenedAddress
-from analytiq.ingestion.sources.push_taking import PushedItem
+from analytiq.ingestion.sources.pushes.addresses import LONGEST_OVERLAP_SECONDS, OpenedAddress
+from analytiq.ingestion.sources.pushes.taking import PushedItem
 from analytiq.models.inbound import InboundAddress
 from analytiq.models.source import ItemOutcome, SourceRunEntry
 from api.schemas.documents import ExternalId

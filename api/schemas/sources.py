@@ -5,9 +5,9 @@ from typing import Annotated, Any, Self
 from pydantic import ConfigDict, Field, JsonValue, StringConstraints
 
 from analytiq.ingestion.sources.base import ConnectorType, ListedItem
-from analytiq.ingestion.sources.oauth import SignInKind
+from analytiq.ingestion.sources.configuration.service import CheckResult, SourceDraft
+from analytiq.ingestion.sources.connections.oauth import SignInKind
 from analytiq.ingestion.sources.registry import known_kinds
-from analytiq.ingestion.sources.service import CheckResult, SourceDraft
 from analytiq.models.source import (
     ItemFilters,
     ItemOutcome,

@@ -60,8 +60,8 @@ def sqlite_source(stack: ExitStack, path: Path) -> Engine:
     # Otherwise each transaction is flushed to the disk.
     event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous = OFF"))
     patch = stack.enter_context(pytest.MonkeyPatch.context())
-    patch.setattr("analytiq.ingestion.sources.sql.connection.CheckedLine", _NoLine)
-    patch.setattr("analytiq.ingestion.sources.sql.drivers.opened_engine", lambda *_: engine)
+    patch.setattr("analytiq.ingestion.sources.systems.sql.connection.CheckedLine", _NoLine)
+    patch.setattr("analytiq.ingestion.sources.systems.sql.drivers.opened_engine", lambda *_: engine)
     return engine
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from analytiq.ingestion.sources.base import ListedItem
-from analytiq.ingestion.sources.slack.wire import day_of
+from analytiq.ingestion.sources.systems.slack.wire import day_of
 from analytiq.settings import SourceSettings
 from tests.contract.made_sources import Made, opening
 from tests.fakes.github_server import TOKEN as GITHUB_TOKEN

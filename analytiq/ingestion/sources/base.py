@@ -1,7 +1,7 @@
 """The port that every kind of source implements.
 
 A connector serves one run or one check. It reads its source, and knows neither documents nor the database: the
-engine compares what it lists with what is known, and fetches the rest (`analytiq.ingestion.sources.running`).
+engine compares what it lists with what is known, and fetches the rest (`analytiq.ingestion.sources.runs.running`).
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analytiq.ingestion.sources.service import SourceDraft
+from analytiq.ingestion.sources.configuration.service import SourceDraft
 from analytiq.models.document import Document
 from analytiq.models.source import ItemOutcome, Source, SourceRun, SourceRunEntry
 from analytiq.settings import SourceSettings

@@ -8,7 +8,7 @@ import pytest
 
 from analytiq.errors import PermanentError, TransientError
 from analytiq.ingestion.sources.base import ItemAccess, ItemGoneError
-from analytiq.ingestion.sources.service import SourceDraft
+from analytiq.ingestion.sources.configuration.service import SourceDraft
 from analytiq.models.source import ItemOutcome, RunCounts, RunState, Source, SourceItem, SourceRun
 from analytiq.settings import SourceSettings
 from analytiq.storage.client import MongoConnection
@@ -152,7 +152,7 @@ PLACES = (
 async def test_changes_whose_worker_dies_at_every_place_end_as_if_none_had(
     sourcing: Sourcing, service: ScriptedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analytiq.ingestion.sources.vanishing.BATCH", 1)
+    monkeypatch.setattr("analytiq.ingestion.sources.runs.vanishing.BATCH", 1)
     service.page = 2
     source = await source_of(sourcing)
     await sourcing.run(source)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError
+from analytiq.ingestion.sources.configuration.service import SourceDraft
 from analytiq.ingestion.sources.kinds.folder import FolderConnector
-from analytiq.ingestion.sources.service import SourceDraft
 from analytiq.models.document import DocumentState
 from analytiq.models.source import ItemFilters, ItemOutcome, RunCounts, RunState, WhenVanished
 from analytiq.storage.client import MongoConnection

@@ -56,7 +56,7 @@ async def test_run_whose_worker_dies_at_every_place_ends_as_if_none_had(
     sourcing: Sourcing, migrated: MongoConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("analytiq.ingestion.sources.kinds.folder.BATCH", 6)
-    monkeypatch.setattr("analytiq.ingestion.sources.vanishing.BATCH", 2)
+    monkeypatch.setattr("analytiq.ingestion.sources.runs.vanishing.BATCH", 2)
     names = [f"{number:02}.txt" for number in range(24)]
     for name in names:
         sourcing.write(name, f"The first text of {name}.")

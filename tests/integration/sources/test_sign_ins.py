@@ -12,8 +12,8 @@ import pytest
 from analytiq import clock
 from analytiq.composition import Services
 from analytiq.errors import InvalidInputError, NotFoundError
-from analytiq.ingestion.sources.service import SourceDraft
-from analytiq.ingestion.sources.signing_in import SignInRefusedError
+from analytiq.ingestion.sources.configuration.service import SourceDraft
+from analytiq.ingestion.sources.configuration.signing_in import SignInRefusedError
 from analytiq.models.account import Permission, Role
 from analytiq.models.source import Source
 from analytiq.settings import SourceSettings

@@ -7,7 +7,7 @@ import pytest
 
 from analytiq import clock
 from analytiq.errors import AnalytiqError, PostponedError, RateLimitedError, TransientError
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError
+from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
 from analytiq.jobs.queue.retry import Retry, plan
 from analytiq.jobs.queue.running_job import RunningJob
 from analytiq.models.job import Job, JobKind, is_slow

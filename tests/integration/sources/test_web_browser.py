@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from analytiq.ingestion.sources.web import browser as browser_module
-from analytiq.ingestion.sources.web.browser import NAMES, NoBrowserError
+from analytiq.ingestion.sources.systems.web import browser as browser_module
+from analytiq.ingestion.sources.systems.web.browser import NAMES, NoBrowserError
 from tests.fakes.web_site import Served, WebSite
 from tests.unit.sources.web_crawling import Crawler
 
@@ -128,7 +128,7 @@ async def test_secrets_go_to_the_start_address_only(site: WebSite) -> None:
 async def test_pages_that_do_not_end_fail_alone(site: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(browser_module, "PAGE_SECONDS", 5.0)
     monkeypatch.setattr(browser_module, "CLOSE_SECONDS", 1.0)
-    monkeypatch.setattr("analytiq.ingestion.sources.web.visiting.MOST_TRIES", 1)
+    monkeypatch.setattr("analytiq.ingestion.sources.systems.web.visiting.MOST_TRIES", 1)
     site.page("/", "A page with links to others.", ["/endless", "/good"])
     site.files["/endless"] = shell("while (true) {}")
     site.files["/good"] = shell(APPLICATION)

@@ -72,7 +72,7 @@ async def test_documents_follow_the_site(crawling: Sourcing, site: WebSite) -> N
 async def test_run_whose_worker_dies_goes_on_behind_its_cursor(
     crawling: Sourcing, site: WebSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analytiq.ingestion.sources.web.crawl.BATCH", 4)
+    monkeypatch.setattr("analytiq.ingestion.sources.systems.web.crawl.BATCH", 4)
     site.rules.append(
         lambda path: Served(html(WORDS + path, [f"{path}1/", f"{path}2/"]).encode()) if path.count("/") < 6 else None
     )

@@ -15,12 +15,12 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     PositionExpiredError,
 )
-from analytiq.ingestion.sources.buckets.azure_listing import blob_page
-from analytiq.ingestion.sources.buckets.azure_signing import SharedKey
-from analytiq.ingestion.sources.buckets.requests import BucketRequest
+from analytiq.ingestion.sources.connections.outbound import ForbiddenAddressError
+from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
 from analytiq.ingestion.sources.kinds.azure import AzureCredentials, AzureSettings, access_of
-from analytiq.ingestion.sources.outbound import ForbiddenAddressError
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError
+from analytiq.ingestion.sources.systems.buckets.azure_listing import blob_page
+from analytiq.ingestion.sources.systems.buckets.azure_signing import SharedKey
+from analytiq.ingestion.sources.systems.buckets.requests import BucketRequest
 from analytiq.settings import SourceSettings
 from tests.contract.made_sources import opening
 from tests.fakes.azure_server import ACCOUNT, KEY, SAS, AzureServer

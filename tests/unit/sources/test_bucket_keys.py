@@ -3,7 +3,7 @@
 import pytest
 
 from analytiq.ingestion.documents.naming import validated_path
-from analytiq.ingestion.sources.buckets.keys import BucketObject, document_name, folder_of, listed_object
+from analytiq.ingestion.sources.systems.buckets.keys import BucketObject, document_name, folder_of, listed_object
 
 
 @pytest.mark.parametrize(

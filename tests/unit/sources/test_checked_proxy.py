@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 import pytest
 
 from analytiq.errors import AccessDeniedError
-from analytiq.ingestion.sources.web.checked_proxy import USER, CheckedProxy
+from analytiq.ingestion.sources.systems.web.checked_proxy import USER, CheckedProxy
 
 
 def require_name(host: str, _: Sequence[str]) -> None:

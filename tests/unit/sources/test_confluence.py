@@ -7,11 +7,11 @@ from pydantic import JsonValue
 
 from analytiq.errors import AnalytiqError, InvalidInputError, PermanentError
 from analytiq.ingestion.parsing.html import html_document
-from analytiq.ingestion.sources import service_client
 from analytiq.ingestion.sources.base import Connector, ItemAccess, ItemGoneError, ListedItem
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError
-from analytiq.ingestion.sources.wikis import confluence_api
-from analytiq.ingestion.sources.wikis.confluence_storage import DEEPEST, storage_html
+from analytiq.ingestion.sources.connections import service_client
+from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
+from analytiq.ingestion.sources.systems.wikis import confluence_api
+from analytiq.ingestion.sources.systems.wikis.confluence_storage import DEEPEST, storage_html
 from analytiq.settings import SourceSettings
 from tests.contract.made_sources import opening
 from tests.fakes.confluence_server import ConfluenceServer

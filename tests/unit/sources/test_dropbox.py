@@ -8,8 +8,8 @@ from pydantic import JsonValue
 
 from analytiq.errors import InvalidInputError, PermanentError, RateLimitedError
 from analytiq.ingestion.sources.base import ItemGoneError, ListedBatch, PositionExpiredError, SourceContext
+from analytiq.ingestion.sources.connections.oauth import SignInNeededError, sign_in_of
 from analytiq.ingestion.sources.kinds.dropbox import DropboxConnector
-from analytiq.ingestion.sources.oauth import SignInNeededError, sign_in_of
 from analytiq.ingestion.sources.registry import load_kind, validated
 from analytiq.settings import SourceSettings
 from tests.contract.made_sources import nothing_known

@@ -9,11 +9,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from pydantic import JsonValue
 
 from analytiq.errors import InvalidInputError, PermanentError, RateLimitedError
-from analytiq.ingestion.sources import service_client
 from analytiq.ingestion.sources.base import Connector, ItemGoneError, ListedBatch, ListedItem
-from analytiq.ingestion.sources.buckets.google_tokens import ServiceAccount, require_token_address
-from analytiq.ingestion.sources.outbound import ForbiddenAddressError
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError
+from analytiq.ingestion.sources.connections import service_client
+from analytiq.ingestion.sources.connections.outbound import ForbiddenAddressError
+from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
+from analytiq.ingestion.sources.systems.buckets.google_tokens import ServiceAccount, require_token_address
 from analytiq.settings import SourceSettings
 from tests.contract.made_sources import opening
 from tests.fakes.gcs_server import BUCKET, GcsServer, private_key

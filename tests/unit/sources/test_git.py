@@ -14,12 +14,12 @@ from pydantic import JsonValue
 
 from analytiq.errors import AnalytiqError, InvalidInputError, PermanentError
 from analytiq.ingestion.sources.base import ItemRefusedError, KnownItem, ListedBatch, ListedItem, SourceContext
-from analytiq.ingestion.sources.git import pack as packs
-from analytiq.ingestion.sources.git import snapshot
-from analytiq.ingestion.sources.git.pack import DamagedPackError, Pack
+from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
 from analytiq.ingestion.sources.kinds.git import GitConnector, GitCredentials, GitSettings
 from analytiq.ingestion.sources.registry import validated
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError
+from analytiq.ingestion.sources.systems.git import pack as packs
+from analytiq.ingestion.sources.systems.git import snapshot
+from analytiq.ingestion.sources.systems.git.pack import DamagedPackError, Pack
 from analytiq.settings import SourceSettings
 from tests.fakes.git_server import PASSWORD, GitServer
 
@@ -134,7 +134,7 @@ async def test_unchanged_branch_costs_no_trees(server: GitServer) -> None:
 async def test_listing_stays_at_its_commit_while_the_branch_moves(
     server: GitServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analytiq.ingestion.sources.remote_files.walk.BATCH", 2)
+    monkeypatch.setattr("analytiq.ingestion.sources.systems.remote_files.walk.BATCH", 2)
     for name in "abcd":
         server.write(f"{name}.txt", name)
     connector = connector_of(server)
@@ -150,7 +150,7 @@ async def test_listing_stays_at_its_commit_while_the_branch_moves(
 
 
 async def test_listing_goes_on_when_its_commit_is_gone(server: GitServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analytiq.ingestion.sources.remote_files.walk.BATCH", 2)
+    monkeypatch.setattr("analytiq.ingestion.sources.systems.remote_files.walk.BATCH", 2)
     for name in "abcd":
         server.write(f"{name}.txt", name)
     connector = connector_of(server)

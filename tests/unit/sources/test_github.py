@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from analytiq.errors import NotFoundError, RateLimitedError
 from analytiq.ingestion.sources.base import ItemAccess, ItemGoneError
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError
+from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
 from tests.fakes.github_server import TOKEN, FakeRepository, GitHubServer
 from tests.fakes.source_runs import SourceRuns
 

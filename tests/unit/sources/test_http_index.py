@@ -10,13 +10,13 @@ import pytest
 from aiohttp import web
 
 from analytiq.errors import PermanentError, RateLimitedError
-from analytiq.ingestion.sources import service_client
 from analytiq.ingestion.sources.base import Connector, ItemGoneError, KnownItem, ListedBatch, ListedItem, SourceContext
-from analytiq.ingestion.sources.indexes import walk
-from analytiq.ingestion.sources.indexes.page import Entry, read_listing
+from analytiq.ingestion.sources.connections import service_client
+from analytiq.ingestion.sources.connections.outbound import ForbiddenAddressError
 from analytiq.ingestion.sources.kinds.http_index import HttpIndexConnector, HttpIndexSettings
 from analytiq.ingestion.sources.kinds.web import WebCredentials
-from analytiq.ingestion.sources.outbound import ForbiddenAddressError
+from analytiq.ingestion.sources.systems.indexes import walk
+from analytiq.ingestion.sources.systems.indexes.page import Entry, read_listing
 from analytiq.settings import SourceSettings
 from tests.fakes.file_listing import FileListing
 from tests.fakes.moto_s3 import MotoS3

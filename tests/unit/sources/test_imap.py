@@ -9,9 +9,9 @@ from pydantic import JsonValue
 
 from analytiq.errors import AnalytiqError, InvalidInputError, TransientError
 from analytiq.ingestion.sources.base import Connector, ItemGoneError, KnownItem, ListedBatch, ListedItem, SourceContext
-from analytiq.ingestion.sources.outbound import ForbiddenAddressError
+from analytiq.ingestion.sources.connections.outbound import ForbiddenAddressError
+from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
 from analytiq.ingestion.sources.registry import load_kind, validated
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError
 from analytiq.settings import SourceSettings
 from tests.fakes.dovecot import HOST, PASSWORD, PROGRAM, USER, Dovecot
 

@@ -9,12 +9,12 @@ from pydantic import JsonValue
 
 from analytiq.errors import InvalidInputError, RateLimitedError
 from analytiq.ingestion.parsing.html import html_document
-from analytiq.ingestion.sources import service_client
 from analytiq.ingestion.sources.base import Connector, ItemAccess, ItemGoneError, ItemRefusedError, ListedItem
+from analytiq.ingestion.sources.connections import service_client
+from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
 from analytiq.ingestion.sources.registry import load_kind, validated
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError
-from analytiq.ingestion.sources.wikis import jira_api
-from analytiq.ingestion.sources.wikis.adf import DEEPEST, adf_html
+from analytiq.ingestion.sources.systems.wikis import jira_api
+from analytiq.ingestion.sources.systems.wikis.adf import DEEPEST, adf_html
 from analytiq.settings import SourceSettings
 from tests.contract.made_sources import opening
 from tests.fakes.jira_server import JiraServer, adf, node, paragraph, text

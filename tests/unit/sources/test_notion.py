@@ -7,13 +7,13 @@ from pydantic import JsonValue
 
 from analytiq.errors import AnalytiqError, PermanentError, RateLimitedError
 from analytiq.ingestion.parsing.html import html_document
-from analytiq.ingestion.sources import service_client
 from analytiq.ingestion.sources.base import Connector, ItemGoneError, ItemRefusedError, KnownItem, ListedItem
+from analytiq.ingestion.sources.connections import service_client
+from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
 from analytiq.ingestion.sources.kinds import notion as kind_module
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError
-from analytiq.ingestion.sources.wikis import notion_api
-from analytiq.ingestion.sources.wikis.notion_api import NotionApi
-from analytiq.ingestion.sources.wikis.notion_places import Places
+from analytiq.ingestion.sources.systems.wikis import notion_api
+from analytiq.ingestion.sources.systems.wikis.notion_api import NotionApi
+from analytiq.ingestion.sources.systems.wikis.notion_places import Places
 from analytiq.settings import SourceSettings
 from tests.contract.made_sources import opening
 from tests.fakes.notion_server import NotionServer, block, paragraph, rich

@@ -15,9 +15,9 @@ from analytiq.ingestion.sources.base import (
     PositionExpiredError,
     SourceContext,
 )
-from analytiq.ingestion.sources.oauth import SignInNeededError
+from analytiq.ingestion.sources.connections.oauth import SignInNeededError
+from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
 from analytiq.ingestion.sources.registry import load_kind, validated
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError
 from analytiq.settings import SourceSettings
 from tests.fakes.graph_server import GraphServer
 

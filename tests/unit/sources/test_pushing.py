@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import SecretStr
 
-from analytiq.ingestion.sources.pushing import PushCredentials, PushRefusedError
-from analytiq.ingestion.sources.standard_webhooks import SignedHead, new_secret
+from analytiq.ingestion.sources.pushes.protocol import PushCredentials, PushRefusedError
+from analytiq.ingestion.sources.pushes.standard_webhooks import SignedHead, new_secret
 
 # The vector of the standardwebhooks reference libraries.
 SECRET = SecretStr("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")

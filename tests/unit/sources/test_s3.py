@@ -9,11 +9,11 @@ from aiohttp import web
 from pydantic import JsonValue
 
 from analytiq.errors import AccessDeniedError, InvalidInputError, NotFoundError, PermanentError, TransientError
-from analytiq.ingestion.sources import service_client
 from analytiq.ingestion.sources.base import Connector, ItemGoneError, ItemRefusedError, ListedBatch, ListedItem
+from analytiq.ingestion.sources.connections import service_client
+from analytiq.ingestion.sources.connections.outbound import ForbiddenAddressError
+from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
 from analytiq.ingestion.sources.kinds import s3
-from analytiq.ingestion.sources.outbound import ForbiddenAddressError
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError
 from analytiq.settings import SourceSettings
 from tests.contract.made_sources import opening
 from tests.fakes.moto_s3 import MotoS3
@@ -208,7 +208,7 @@ async def test_lists_without_end_and_damaged_ones_end_the_run(
 
 
 async def test_answer_is_bounded(scripted: Scripted, hostile: Connector, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analytiq.ingestion.sources.buckets.requests.MOST_ANSWER_BYTES", 1000)
+    monkeypatch.setattr("analytiq.ingestion.sources.systems.buckets.requests.MOST_ANSWER_BYTES", 1000)
     scripted.answers = [(200, {}, b" " * 1001)]
     with pytest.raises(PermanentError, match="1,000 bytes"):
         await batches_of(hostile)

@@ -7,10 +7,14 @@ import pytest
 from aiohttp import web
 
 from analytiq.errors import AnalytiqError, NotFoundError, PermanentError, RateLimitedError, TransientError
-from analytiq.ingestion.sources import service_client
 from analytiq.ingestion.sources.base import ItemRefusedError
-from analytiq.ingestion.sources.outbound import ForbiddenAddressError
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError, PositionExpiredError, ServiceClient
+from analytiq.ingestion.sources.connections import service_client
+from analytiq.ingestion.sources.connections.outbound import ForbiddenAddressError
+from analytiq.ingestion.sources.connections.service_client import (
+    CredentialsRefusedError,
+    PositionExpiredError,
+    ServiceClient,
+)
 from analytiq.settings import SourceSettings
 from tests.fakes.server_loop import AppServer
 

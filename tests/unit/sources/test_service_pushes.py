@@ -11,8 +11,8 @@ import pytest
 from pydantic import SecretStr
 
 from analytiq.errors import InvalidInputError
-from analytiq.ingestion.sources.push_registry import BUILT_IN_READERS, push_reader_of
-from analytiq.ingestion.sources.pushing import PushAnswer, PushCredentials, PushRefusedError
+from analytiq.ingestion.sources.pushes.protocol import PushAnswer, PushCredentials, PushRefusedError
+from analytiq.ingestion.sources.pushes.registry import BUILT_IN_READERS, push_reader_of
 
 SECRET = "a secret of the service"
 NOW = datetime.fromtimestamp(1_800_000_000, UTC)

@@ -13,13 +13,13 @@ from pydantic import JsonValue
 
 from analytiq.errors import AnalytiqError, InvalidInputError, TransientError
 from analytiq.ingestion.sources.base import ItemGoneError, ItemRefusedError, KnownItem, ListedItem, SourceContext
+from analytiq.ingestion.sources.connections.outbound import ForbiddenAddressError
+from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
 from analytiq.ingestion.sources.kinds.sftp import SftpConnector, SftpCredentials, SftpSettings
-from analytiq.ingestion.sources.outbound import ForbiddenAddressError
 from analytiq.ingestion.sources.registry import validated
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError
-from analytiq.ingestion.sources.sftp import client
-from analytiq.ingestion.sources.sftp.host_keys import HostKey, fingerprint_of
-from analytiq.ingestion.sources.sftp.ssh import HostKeyError
+from analytiq.ingestion.sources.systems.sftp import client
+from analytiq.ingestion.sources.systems.sftp.host_keys import HostKey, fingerprint_of
+from analytiq.ingestion.sources.systems.sftp.ssh import HostKeyError
 from analytiq.settings import SourceSettings
 from tests.fakes.sftp_server import PASSWORD, USER, SftpServer, new_key
 

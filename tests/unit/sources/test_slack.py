@@ -8,8 +8,8 @@ from pydantic import JsonValue
 from analytiq import clock
 from analytiq.errors import NotFoundError, PermanentError, RateLimitedError
 from analytiq.ingestion.sources.base import ItemAccess
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError
-from analytiq.ingestion.sources.slack.wire import day_of
+from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
+from analytiq.ingestion.sources.systems.slack.wire import day_of
 from tests.fakes.slack_server import TOKEN, SlackServer
 from tests.fakes.source_runs import SourceRuns
 

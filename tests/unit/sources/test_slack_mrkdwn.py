@@ -2,7 +2,7 @@
 
 import pytest
 
-from analytiq.ingestion.sources.slack.mrkdwn import Mrkdwn
+from analytiq.ingestion.sources.systems.slack.mrkdwn import Mrkdwn
 
 NAMES = {"U1": "Ada Lovelace"}
 MRKDWN = Mrkdwn(people=lambda user_id: NAMES.get(user_id, user_id), channels={"C1": "general"})

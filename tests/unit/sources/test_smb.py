@@ -13,12 +13,12 @@ from pydantic import JsonValue
 
 from analytiq.errors import InvalidInputError, PermanentError, TransientError
 from analytiq.ingestion.sources.base import ItemGoneError, ItemRefusedError, KnownItem, ListedItem, SourceContext
+from analytiq.ingestion.sources.connections.outbound import ForbiddenAddressError
+from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
 from analytiq.ingestion.sources.kinds.smb import SmbConnector, SmbCredentials, SmbSettings
-from analytiq.ingestion.sources.outbound import ForbiddenAddressError
 from analytiq.ingestion.sources.registry import validated
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError
-from analytiq.ingestion.sources.smb import client, protocol
-from analytiq.ingestion.sources.smb.listing import entries_of
+from analytiq.ingestion.sources.systems.smb import client, protocol
+from analytiq.ingestion.sources.systems.smb.listing import entries_of
 from analytiq.settings import SourceSettings
 from tests.fakes import samba, smb_server
 from tests.fakes.smb_server import Entry, SmbServer

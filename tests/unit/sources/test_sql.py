@@ -16,8 +16,8 @@ from sqlalchemy import Engine, text
 
 from analytiq.errors import AnalytiqError, InvalidInputError, PermanentError, TransientError
 from analytiq.ingestion.sources.base import Connector
-from analytiq.ingestion.sources.sql import values
-from analytiq.ingestion.sources.sql.settings import require_select
+from analytiq.ingestion.sources.systems.sql import values
+from analytiq.ingestion.sources.systems.sql.settings import require_select
 from analytiq.settings import SourceSettings
 from tests.contract.made_databases import SETTINGS, sqlite_source
 from tests.contract.made_sources import opening
@@ -197,8 +197,8 @@ HOSTILE: list[tuple[str, bytes, bool, type[AnalytiqError]]] = [
 async def test_hostile_servers_end_in_an_error(
     monkeypatch: pytest.MonkeyPatch, kind: str, said: bytes, is_endless: bool, error: type[AnalytiqError]
 ) -> None:
-    monkeypatch.setattr("analytiq.ingestion.sources.sql.connection.SPARE_SECONDS", -0.5)
-    monkeypatch.setattr("analytiq.ingestion.sources.sql.sockets.MOST_ANSWER_BYTES", 1024 * 1024)
+    monkeypatch.setattr("analytiq.ingestion.sources.systems.sql.connection.SPARE_SECONDS", -0.5)
+    monkeypatch.setattr("analytiq.ingestion.sources.systems.sql.sockets.MOST_ANSWER_BYTES", 1024 * 1024)
     with Talker(said, is_endless=is_endless) as server:
         limit = 30 if is_endless else 1
         connector = opened(database_kind=kind, port=server.port, timeout_seconds=limit)

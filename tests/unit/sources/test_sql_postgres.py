@@ -7,11 +7,11 @@ import pytest
 
 from analytiq.errors import AnalytiqError, InvalidInputError, TransientError
 from analytiq.ingestion.sources.base import Connector, ListedBatch, SourceContext
+from analytiq.ingestion.sources.connections.outbound import ForbiddenAddressError
+from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
 from analytiq.ingestion.sources.kinds.sql import SqlConnector
-from analytiq.ingestion.sources.outbound import ForbiddenAddressError
 from analytiq.ingestion.sources.registry import validated
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError
-from analytiq.ingestion.sources.sql.connection import QueryRefusedError
+from analytiq.ingestion.sources.systems.sql.connection import QueryRefusedError
 from analytiq.settings import SourceSettings
 from tests.contract.made_sources import nothing_known
 from tests.fakes.dovecot import HOST

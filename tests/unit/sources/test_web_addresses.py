@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from analytiq.ingestion.documents.naming import validated_path, validated_source_url
 from analytiq.ingestion.parsing.formats import HTML
 from analytiq.ingestion.sources.kinds.web import SESSION_PARAMETERS
-from analytiq.ingestion.sources.web.addresses import (
+from analytiq.ingestion.sources.systems.web.addresses import (
     absolute,
     is_endless,
     key_of,
@@ -15,8 +15,8 @@ from analytiq.ingestion.sources.web.addresses import (
     parameter_pattern,
     without_parameters,
 )
-from analytiq.ingestion.sources.web.file_types import name_of, type_of
-from analytiq.ingestion.sources.web.scope import is_host_of
+from analytiq.ingestion.sources.systems.web.file_types import name_of, type_of
+from analytiq.ingestion.sources.systems.web.scope import is_host_of
 
 
 @pytest.mark.parametrize(

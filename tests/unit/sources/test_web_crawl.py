@@ -34,7 +34,7 @@ def site() -> Iterator[WebSite]:
 @pytest.fixture(autouse=True)
 def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask a failing server again at once."""
-    monkeypatch.setattr("analytiq.ingestion.sources.web.visiting.UNNAMED_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr("analytiq.ingestion.sources.systems.web.visiting.UNNAMED_WAIT_SECONDS", 0.0)
 
 
 def pages(site: WebSite, links: dict[str, list[str]]) -> None:
@@ -357,7 +357,7 @@ async def test_long_retry_after_gives_the_slot_back_and_the_run_goes_on_behind(
 
 
 async def test_site_that_always_asks_to_wait_ends_the_run(site: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analytiq.ingestion.sources.web.crawl.MOST_LONG_WAITS", 2)
+    monkeypatch.setattr("analytiq.ingestion.sources.systems.web.crawl.MOST_LONG_WAITS", 2)
     pages(site, {"/": [f"/{number}" for number in range(9)]})
     busy = Served(status=429, headers={"Retry-After": "200"})
     site.rules.append(lambda path: busy if path[1:].isdigit() else None)
@@ -376,7 +376,7 @@ async def test_site_that_always_asks_to_wait_ends_the_run(site: WebSite, monkeyp
 async def test_crawl_goes_on_behind_every_cursor_as_if_it_had_not_been_interrupted(
     site: WebSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analytiq.ingestion.sources.web.crawl.BATCH", 3)
+    monkeypatch.setattr("analytiq.ingestion.sources.systems.web.crawl.BATCH", 3)
     pages(site, {"/": ["/r", "/a", "/b", "/c", "/gone"], "/a": ["/d", "/e"], "/b": ["/r2", "/f"], "/c": ["/a"]})
     pages(site, {"/d": [], "/e": ["/g"], "/f": [], "/g": []})
     site.redirect("/r", "/z")

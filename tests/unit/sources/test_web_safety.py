@@ -14,15 +14,16 @@ from pydantic import ValidationError
 
 from analytiq.errors import AnalytiqError, InvalidInputError
 from analytiq.inference.providers import guarded_http
-from analytiq.ingestion.sources import outbound
+from analytiq.ingestion.sources.connections import outbound
+from analytiq.ingestion.sources.connections.decoding import Inflater, UnreadableError, seconds_of
+from analytiq.ingestion.sources.connections.outbound import ForbiddenAddressError, requirement
 from analytiq.ingestion.sources.kinds.web import WebConnector, WebCredentials, WebSettings
-from analytiq.ingestion.sources.outbound import ForbiddenAddressError, requirement
 from analytiq.ingestion.sources.registry import validated
-from analytiq.ingestion.sources.web import visiting
-from analytiq.ingestion.sources.web.link_lists import NoLinkListError, link_list
-from analytiq.ingestion.sources.web.page import PageFacts, page_facts
-from analytiq.ingestion.sources.web.requests import Answer, Inflater, UnreadableError, seconds_of
-from analytiq.ingestion.sources.web.robots import rules_of
+from analytiq.ingestion.sources.systems.web import visiting
+from analytiq.ingestion.sources.systems.web.link_lists import NoLinkListError, link_list
+from analytiq.ingestion.sources.systems.web.page import PageFacts, page_facts
+from analytiq.ingestion.sources.systems.web.requests import Answer
+from analytiq.ingestion.sources.systems.web.robots import rules_of
 from analytiq.settings import SourceSettings
 from tests.fakes.web_site import Served, WebSite
 from tests.unit.sources.web_crawling import Crawler
@@ -39,7 +40,7 @@ def site() -> Iterator[WebSite]:
 
 @pytest.fixture(autouse=True)
 def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analytiq.ingestion.sources.web.visiting.UNNAMED_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr("analytiq.ingestion.sources.systems.web.visiting.UNNAMED_WAIT_SECONDS", 0.0)
 
 
 async def test_host_that_is_not_public_is_refused_unless_the_operator_names_it(site: WebSite) -> None:
@@ -133,7 +134,7 @@ async def test_compressed_pages_are_read(site: WebSite) -> None:
 
 
 async def test_addresses_that_a_crawl_remembers_are_bounded(site: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analytiq.ingestion.sources.web.crawl.SPARE_ADDRESSES", 20)
+    monkeypatch.setattr("analytiq.ingestion.sources.systems.web.crawl.SPARE_ADDRESSES", 20)
     site.page("/", WORDS, [f"/gone{number}" for number in range(500)])
     crawled = await Crawler(site, {"max_pages": 2}).crawl()
     assert len(site.paths()) <= 2 * 20 + 20

@@ -10,7 +10,6 @@ from pydantic import JsonValue
 
 from analytiq import clock
 from analytiq.errors import AnalytiqError, InvalidInputError, NotFoundError, PermanentError, RateLimitedError
-from analytiq.ingestion.sources import service_client
 from analytiq.ingestion.sources.base import (
     Connector,
     ItemAccess,
@@ -21,11 +20,12 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
+from analytiq.ingestion.sources.connections import service_client
+from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
 from analytiq.ingestion.sources.kinds.webdav import WebDavConnector, WebDavCredentials, WebDavSettings
 from analytiq.ingestion.sources.registry import validated
-from analytiq.ingestion.sources.remote_files import walk
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError
-from analytiq.ingestion.sources.webdav.multistatus import read_resources
+from analytiq.ingestion.sources.systems.remote_files import walk
+from analytiq.ingestion.sources.systems.webdav.multistatus import read_resources
 from analytiq.settings import SourceSettings
 from tests.fakes import nextcloud_server, webdav_server
 from tests.fakes.nextcloud_server import NextcloudServer, Shared

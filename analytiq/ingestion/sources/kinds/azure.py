@@ -12,19 +12,25 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from analytiq.errors import AccessDeniedError, AnalytiqError, InvalidInputError, NotFoundError
 from analytiq.ingestion.parsing.xml_part import parsed_xml
 from analytiq.ingestion.sources.base import ItemRefusedError, KindSchema, PositionExpiredError, SourceContext
-from analytiq.ingestion.sources.buckets.azure_listing import archive_reason, blob_page
-from analytiq.ingestion.sources.buckets.azure_signing import (
+from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
+from analytiq.ingestion.sources.systems.buckets.azure_listing import archive_reason, blob_page
+from analytiq.ingestion.sources.systems.buckets.azure_signing import (
     AzureProof,
     SharedKey,
     connection_parts,
     decoded_key,
     signature_parameters,
 )
-from analytiq.ingestion.sources.buckets.connector import BucketConnector, ObjectPage, Position
-from analytiq.ingestion.sources.buckets.keys import BucketObject
-from analytiq.ingestion.sources.buckets.requests import BucketClient, BucketRequest, Refusal, Store, split_endpoint
-from analytiq.ingestion.sources.buckets.s3_listing import object_of_headers, quoted_key, text_of
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError
+from analytiq.ingestion.sources.systems.buckets.connector import BucketConnector, ObjectPage, Position
+from analytiq.ingestion.sources.systems.buckets.keys import BucketObject
+from analytiq.ingestion.sources.systems.buckets.requests import (
+    BucketClient,
+    BucketRequest,
+    Refusal,
+    Store,
+    split_endpoint,
+)
+from analytiq.ingestion.sources.systems.buckets.s3_listing import object_of_headers, quoted_key, text_of
 from analytiq.settings import SourceSettings
 
 SUFFIX = "core.windows.net"

@@ -19,19 +19,26 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
-from analytiq.ingestion.sources.service_client import ServiceClient
-from analytiq.ingestion.sources.wikis.atlassian_login import AtlassianCredentials
-from analytiq.ingestion.sources.wikis.confluence_api import (
+from analytiq.ingestion.sources.connections.service_client import ServiceClient
+from analytiq.ingestion.sources.systems.wikis.atlassian_login import AtlassianCredentials
+from analytiq.ingestion.sources.systems.wikis.confluence_api import (
     CloudApi,
     ServerApi,
     Space,
     each_results,
 )
-from analytiq.ingestion.sources.wikis.confluence_readers import Readers
-from analytiq.ingestion.sources.wikis.confluence_storage import storage_html, user_ids
-from analytiq.ingestion.sources.wikis.html_text import html_page
-from analytiq.ingestion.sources.wikis.item_names import clean_title, joined_path, page_name
-from analytiq.ingestion.sources.wikis.json_values import Object, inner, object_of, objects_of, text_of, web_address
+from analytiq.ingestion.sources.systems.wikis.confluence_readers import Readers
+from analytiq.ingestion.sources.systems.wikis.confluence_storage import storage_html, user_ids
+from analytiq.ingestion.sources.systems.wikis.html_text import html_page
+from analytiq.ingestion.sources.systems.wikis.item_names import clean_title, joined_path, page_name
+from analytiq.ingestion.sources.systems.wikis.json_values import (
+    Object,
+    inner,
+    object_of,
+    objects_of,
+    text_of,
+    web_address,
+)
 
 TEXT_VERSION = 1
 """Raise it when the text that is made of equal pages changes: all pages are fetched once more."""

@@ -6,16 +6,16 @@ from typing import ClassVar
 
 from analytiq.errors import InvalidInputError, NotFoundError, PermanentError
 from analytiq.ingestion.sources.base import FetchedItem, KindSchema, ListedBatch, ListedItem, SourceContext
-from analytiq.ingestion.sources.dropbox.api import (
+from analytiq.ingestion.sources.connections.oauth import SignInService
+from analytiq.ingestion.sources.systems.dropbox.api import (
     DropboxApi,
     DropboxCredentials,
     DropboxSettings,
     is_id,
     sign_in_service,
 )
-from analytiq.ingestion.sources.dropbox.listing import EXPORT, DropboxFiles
-from analytiq.ingestion.sources.oauth import SignInService
-from analytiq.ingestion.sources.remote_files.walk import type_of
+from analytiq.ingestion.sources.systems.dropbox.listing import EXPORT, DropboxFiles
+from analytiq.ingestion.sources.systems.remote_files.walk import type_of
 
 
 class DropboxConnector:

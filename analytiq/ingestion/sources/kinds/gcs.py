@@ -12,11 +12,17 @@ from pydantic import BaseModel, Field, JsonValue, SecretStr, ValidationError, fi
 
 from analytiq.errors import AnalytiqError, InvalidInputError, NotFoundError, PermanentError, RateLimitedError
 from analytiq.ingestion.sources.base import KindSchema, SourceContext
-from analytiq.ingestion.sources.buckets.connector import BucketConnector, ObjectPage, Position
-from analytiq.ingestion.sources.buckets.google_tokens import GoogleTokens, service_account
-from analytiq.ingestion.sources.buckets.keys import BucketObject
-from analytiq.ingestion.sources.buckets.requests import BucketClient, BucketRequest, Refusal, Store, split_endpoint
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError
+from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
+from analytiq.ingestion.sources.systems.buckets.connector import BucketConnector, ObjectPage, Position
+from analytiq.ingestion.sources.systems.buckets.google_tokens import GoogleTokens, service_account
+from analytiq.ingestion.sources.systems.buckets.keys import BucketObject
+from analytiq.ingestion.sources.systems.buckets.requests import (
+    BucketClient,
+    BucketRequest,
+    Refusal,
+    Store,
+    split_endpoint,
+)
 from analytiq.settings import SourceSettings
 
 OBJECT_FIELDS = "name,generation,size,contentType,updated,customerEncryption(encryptionAlgorithm)"

@@ -22,9 +22,10 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
-from analytiq.ingestion.sources.git.smart_http import GitRemote, ObjectMissingError
-from analytiq.ingestion.sources.git.snapshot import Contents, Snapshot
-from analytiq.ingestion.sources.remote_files.walk import (
+from analytiq.ingestion.sources.connections.service_client import ServiceClient
+from analytiq.ingestion.sources.systems.git.smart_http import GitRemote, ObjectMissingError
+from analytiq.ingestion.sources.systems.git.snapshot import Contents, Snapshot
+from analytiq.ingestion.sources.systems.remote_files.walk import (
     EntryKind,
     FileChoice,
     TreeWalk,
@@ -32,8 +33,7 @@ from analytiq.ingestion.sources.remote_files.walk import (
     segments_of,
     type_of,
 )
-from analytiq.ingestion.sources.service_client import ServiceClient
-from analytiq.ingestion.sources.web.addresses import normalized
+from analytiq.ingestion.sources.systems.web.addresses import normalized
 
 BLOCK_BYTES = 256 * 1024
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"

@@ -19,11 +19,11 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
-from analytiq.ingestion.sources.github.api import GitHubApi
-from analytiq.ingestion.sources.github.items import ItemId, RepositoryItems, issue_page
-from analytiq.ingestion.sources.github.listing import Choice, Listing, Since
-from analytiq.ingestion.sources.github.wire import Issue, Repository
-from analytiq.ingestion.sources.side_by_side import mapped
+from analytiq.ingestion.sources.connections.side_by_side import mapped
+from analytiq.ingestion.sources.systems.github.api import GitHubApi
+from analytiq.ingestion.sources.systems.github.items import ItemId, RepositoryItems, issue_page
+from analytiq.ingestion.sources.systems.github.listing import Choice, Listing, Since
+from analytiq.ingestion.sources.systems.github.wire import Issue, Repository
 
 MOST_REPOSITORIES = 500
 """Most repositories of a source: their states are in the position of a run."""

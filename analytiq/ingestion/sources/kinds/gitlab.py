@@ -18,9 +18,10 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
-from analytiq.ingestion.sources.gitlab.api import GitLabApi
-from analytiq.ingestion.sources.gitlab.items import ItemId, ProjectItems, issue_page, wiki_text
-from analytiq.ingestion.sources.gitlab.listing import (
+from analytiq.ingestion.sources.connections.side_by_side import mapped
+from analytiq.ingestion.sources.systems.gitlab.api import GitLabApi
+from analytiq.ingestion.sources.systems.gitlab.items import ItemId, ProjectItems, issue_page, wiki_text
+from analytiq.ingestion.sources.systems.gitlab.listing import (
     FILES,
     ISSUES,
     MERGE_REQUESTS,
@@ -30,8 +31,7 @@ from analytiq.ingestion.sources.gitlab.listing import (
     Listing,
     Since,
 )
-from analytiq.ingestion.sources.gitlab.wire import Project
-from analytiq.ingestion.sources.side_by_side import mapped
+from analytiq.ingestion.sources.systems.gitlab.wire import Project
 
 MOST_PROJECTS = 500
 """Most projects of a source: their states are in the position of a run."""

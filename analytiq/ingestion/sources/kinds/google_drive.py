@@ -14,16 +14,16 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
-from analytiq.ingestion.sources.google.api import (
+from analytiq.ingestion.sources.connections.oauth import SignInService
+from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
+from analytiq.ingestion.sources.systems.google.api import (
     DriveApi,
     GoogleCredentials,
     GoogleDriveSettings,
     is_id,
     sign_in_service,
 )
-from analytiq.ingestion.sources.google.listing import DriveFiles
-from analytiq.ingestion.sources.oauth import SignInService
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError
+from analytiq.ingestion.sources.systems.google.listing import DriveFiles
 
 
 class GoogleDriveConnector:

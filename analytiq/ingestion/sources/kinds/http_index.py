@@ -26,15 +26,15 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
-from analytiq.ingestion.sources.buckets.connector import BucketConnector
-from analytiq.ingestion.sources.buckets.keys import document_name
-from analytiq.ingestion.sources.indexes.page import Entry, folder_address
-from analytiq.ingestion.sources.indexes.public_bucket import PublicBucket
-from analytiq.ingestion.sources.indexes.walk import FOLDERS_OF_BATCH, NO_LISTING, IndexWalk, Step, WalkPosition
+from analytiq.ingestion.sources.connections.decoding import UnreadableError, decoded
+from analytiq.ingestion.sources.connections.service_client import AT_ONCE, ServiceClient
 from analytiq.ingestion.sources.kinds.web import WebCredentials
-from analytiq.ingestion.sources.service_client import AT_ONCE, ServiceClient
-from analytiq.ingestion.sources.web.addresses import absolute, origin_of
-from analytiq.ingestion.sources.web.requests import UnreadableError, decoded
+from analytiq.ingestion.sources.systems.buckets.connector import BucketConnector
+from analytiq.ingestion.sources.systems.buckets.keys import document_name
+from analytiq.ingestion.sources.systems.indexes.page import Entry, folder_address
+from analytiq.ingestion.sources.systems.indexes.public_bucket import PublicBucket
+from analytiq.ingestion.sources.systems.indexes.walk import FOLDERS_OF_BATCH, NO_LISTING, IndexWalk, Step, WalkPosition
+from analytiq.ingestion.sources.systems.web.addresses import absolute, origin_of
 
 BATCH = 100
 """Most files of a batch."""

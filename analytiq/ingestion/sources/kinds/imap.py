@@ -19,9 +19,10 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
-from analytiq.ingestion.sources.imap.connection import Login, MailboxInfo, MailConnection, Server
-from analytiq.ingestion.sources.imap.listing import BATCH, MailListing
-from analytiq.ingestion.sources.imap.messages import (
+from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
+from analytiq.ingestion.sources.systems.imap.connection import Login, MailboxInfo, MailConnection, Server
+from analytiq.ingestion.sources.systems.imap.listing import BATCH, MailListing
+from analytiq.ingestion.sources.systems.imap.messages import (
     LISTED_PARTS,
     MessageChoice,
     MessagePlace,
@@ -29,7 +30,6 @@ from analytiq.ingestion.sources.imap.messages import (
     listed,
     sorted_mailboxes,
 )
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError
 
 PIECE_BYTES = 1024 * 1024
 """Bytes of a message that are asked for at once."""

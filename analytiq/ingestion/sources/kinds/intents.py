@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from analytiq.ingestion.sources.labelled.connector import LabelledText, RecordConnector, key_of
-from analytiq.ingestion.sources.labelled.records import Record, value_of
+from analytiq.ingestion.sources.systems.labelled.connector import LabelledText, RecordConnector, key_of
+from analytiq.ingestion.sources.systems.labelled.records import Record, value_of
 
 MOST_EXAMPLES = 10_000
 

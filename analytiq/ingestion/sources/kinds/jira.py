@@ -21,12 +21,19 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
-from analytiq.ingestion.sources.service_client import ServiceClient
-from analytiq.ingestion.sources.wikis.atlassian_login import AtlassianCredentials
-from analytiq.ingestion.sources.wikis.html_text import escaped, html_page
-from analytiq.ingestion.sources.wikis.item_names import clean_title, joined_path, page_name
-from analytiq.ingestion.sources.wikis.jira_api import JiraApi, each_found
-from analytiq.ingestion.sources.wikis.json_values import Object, inner, moment_of, objects_of, text_of, web_address
+from analytiq.ingestion.sources.connections.service_client import ServiceClient
+from analytiq.ingestion.sources.systems.wikis.atlassian_login import AtlassianCredentials
+from analytiq.ingestion.sources.systems.wikis.html_text import escaped, html_page
+from analytiq.ingestion.sources.systems.wikis.item_names import clean_title, joined_path, page_name
+from analytiq.ingestion.sources.systems.wikis.jira_api import JiraApi, each_found
+from analytiq.ingestion.sources.systems.wikis.json_values import (
+    Object,
+    inner,
+    moment_of,
+    objects_of,
+    text_of,
+    web_address,
+)
 
 TEXT_VERSION = 1
 """Raise it when the text that is made of equal issues changes: all issues are fetched once more."""

@@ -22,10 +22,10 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
-from analytiq.ingestion.sources.wikis.html_text import html_page
-from analytiq.ingestion.sources.wikis.item_names import page_name
-from analytiq.ingestion.sources.wikis.json_values import Object, moment_of, object_of, text_of, web_address
-from analytiq.ingestion.sources.wikis.notion_api import (
+from analytiq.ingestion.sources.systems.wikis.html_text import html_page
+from analytiq.ingestion.sources.systems.wikis.item_names import page_name
+from analytiq.ingestion.sources.systems.wikis.json_values import Object, moment_of, object_of, text_of, web_address
+from analytiq.ingestion.sources.systems.wikis.notion_api import (
     NotionApi,
     PageOfResults,
     TooLargePageError,
@@ -33,9 +33,9 @@ from analytiq.ingestion.sources.wikis.notion_api import (
     is_id,
     is_trashed,
 )
-from analytiq.ingestion.sources.wikis.notion_blocks import blocks_html
-from analytiq.ingestion.sources.wikis.notion_places import Above, Places, note_of
-from analytiq.ingestion.sources.wikis.notion_text import properties_html, property_values, title_of
+from analytiq.ingestion.sources.systems.wikis.notion_blocks import blocks_html
+from analytiq.ingestion.sources.systems.wikis.notion_places import Above, Places, note_of
+from analytiq.ingestion.sources.systems.wikis.notion_text import properties_html, property_values, title_of
 
 TEXT_VERSION = 1
 """Raise it when the text that is made of equal blocks changes: all pages are fetched once more."""

@@ -7,9 +7,9 @@ from pydantic import Field
 
 from analytiq.errors import NotFoundError
 from analytiq.ingestion.sources.base import KindSchema, SourceContext
-from analytiq.ingestion.sources.microsoft.connector import DriveConnector
-from analytiq.ingestion.sources.microsoft.graph import MicrosoftSettings, is_id, no_drive
-from analytiq.ingestion.sources.microsoft.wire import Drive
+from analytiq.ingestion.sources.systems.microsoft.connector import DriveConnector
+from analytiq.ingestion.sources.systems.microsoft.graph import MicrosoftSettings, is_id, no_drive
+from analytiq.ingestion.sources.systems.microsoft.wire import Drive
 
 
 class OneDriveSettings(MicrosoftSettings):

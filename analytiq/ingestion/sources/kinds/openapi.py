@@ -4,7 +4,7 @@ import posixpath
 from typing import ClassVar
 from urllib.parse import unquote, urlsplit
 
-from analytiq.ingestion.sources.labelled.connector import LabelledText, TextConnector
+from analytiq.ingestion.sources.systems.labelled.connector import LabelledText, TextConnector
 
 ENDINGS = (".json", ".yaml", ".yml")
 

@@ -27,11 +27,17 @@ from analytiq.errors import (
 )
 from analytiq.ingestion.parsing.xml_part import parsed_xml
 from analytiq.ingestion.sources.base import ItemRefusedError, KindSchema, SourceContext
-from analytiq.ingestion.sources.buckets.connector import BucketConnector, ObjectPage, Position
-from analytiq.ingestion.sources.buckets.keys import BucketObject
-from analytiq.ingestion.sources.buckets.requests import BucketClient, BucketRequest, Refusal, Store, split_endpoint
-from analytiq.ingestion.sources.buckets.s3_listing import object_of_headers, quoted_key, s3_list, text_of
-from analytiq.ingestion.sources.service_client import CredentialsRefusedError
+from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
+from analytiq.ingestion.sources.systems.buckets.connector import BucketConnector, ObjectPage, Position
+from analytiq.ingestion.sources.systems.buckets.keys import BucketObject
+from analytiq.ingestion.sources.systems.buckets.requests import (
+    BucketClient,
+    BucketRequest,
+    Refusal,
+    Store,
+    split_endpoint,
+)
+from analytiq.ingestion.sources.systems.buckets.s3_listing import object_of_headers, quoted_key, s3_list, text_of
 from analytiq.settings import SourceSettings
 
 LIST_HEADERS = {"x-amz-optional-object-attributes": "RestoreStatus"}

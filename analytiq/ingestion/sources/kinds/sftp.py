@@ -16,8 +16,8 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
-from analytiq.ingestion.sources.outbound import requirement
-from analytiq.ingestion.sources.remote_files.walk import (
+from analytiq.ingestion.sources.connections.outbound import requirement
+from analytiq.ingestion.sources.systems.remote_files.walk import (
     EntryKind,
     FileChoice,
     RemoteEntry,
@@ -27,9 +27,9 @@ from analytiq.ingestion.sources.remote_files.walk import (
     segments_of,
     type_of,
 )
-from analytiq.ingestion.sources.sftp.client import Endpoint, RemoteFile, SftpClient
-from analytiq.ingestion.sources.sftp.host_keys import HostKey
-from analytiq.ingestion.sources.sftp.ssh import SshLogin, private_key
+from analytiq.ingestion.sources.systems.sftp.client import Endpoint, RemoteFile, SftpClient
+from analytiq.ingestion.sources.systems.sftp.host_keys import HostKey
+from analytiq.ingestion.sources.systems.sftp.ssh import SshLogin, private_key
 
 SETTLED_SECONDS = 2.0
 """Age from which a change of a file is told by its time, which is of whole seconds."""

@@ -8,9 +8,9 @@ from pydantic import Field, field_validator
 
 from analytiq.errors import NotFoundError
 from analytiq.ingestion.sources.base import KindSchema, SourceContext
-from analytiq.ingestion.sources.microsoft.connector import DriveConnector
-from analytiq.ingestion.sources.microsoft.graph import MicrosoftSettings, no_drive, site_address
-from analytiq.ingestion.sources.microsoft.wire import Drive
+from analytiq.ingestion.sources.systems.microsoft.connector import DriveConnector
+from analytiq.ingestion.sources.systems.microsoft.graph import MicrosoftSettings, no_drive, site_address
+from analytiq.ingestion.sources.systems.microsoft.wire import Drive
 
 
 class SharePointSettings(MicrosoftSettings):

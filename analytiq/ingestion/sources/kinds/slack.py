@@ -18,14 +18,14 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
-from analytiq.ingestion.sources.slack.api import SlackApi, Workspace
-from analytiq.ingestion.sources.slack.items import ChannelItems, HeldMessages, ItemId
-from analytiq.ingestion.sources.slack.listing import Listing, Reach
-from analytiq.ingestion.sources.slack.mrkdwn import Mrkdwn
-from analytiq.ingestion.sources.slack.names import People
-from analytiq.ingestion.sources.slack.pages import day_page, name_of_channel, thread_page
-from analytiq.ingestion.sources.slack.reading import read_day, read_thread
-from analytiq.ingestion.sources.slack.wire import SlackChannel, SlackFile, SlackMessage
+from analytiq.ingestion.sources.systems.slack.api import SlackApi, Workspace
+from analytiq.ingestion.sources.systems.slack.items import ChannelItems, HeldMessages, ItemId
+from analytiq.ingestion.sources.systems.slack.listing import Listing, Reach
+from analytiq.ingestion.sources.systems.slack.mrkdwn import Mrkdwn
+from analytiq.ingestion.sources.systems.slack.names import People
+from analytiq.ingestion.sources.systems.slack.pages import day_page, name_of_channel, thread_page
+from analytiq.ingestion.sources.systems.slack.reading import read_day, read_thread
+from analytiq.ingestion.sources.systems.slack.wire import SlackChannel, SlackFile, SlackMessage
 
 
 class SlackSettings(KindSchema):

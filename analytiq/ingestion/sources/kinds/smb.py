@@ -15,8 +15,8 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
-from analytiq.ingestion.sources.outbound import requirement
-from analytiq.ingestion.sources.remote_files.walk import (
+from analytiq.ingestion.sources.connections.outbound import requirement
+from analytiq.ingestion.sources.systems.remote_files.walk import (
     EntryKind,
     FileChoice,
     RemoteEntry,
@@ -26,9 +26,9 @@ from analytiq.ingestion.sources.remote_files.walk import (
     segments_of,
     type_of,
 )
-from analytiq.ingestion.sources.smb.client import SmbClient
-from analytiq.ingestion.sources.smb.listing import SmbEntry
-from analytiq.ingestion.sources.smb.protocol import SharePlace, SmbLogin
+from analytiq.ingestion.sources.systems.smb.client import SmbClient
+from analytiq.ingestion.sources.systems.smb.listing import SmbEntry
+from analytiq.ingestion.sources.systems.smb.protocol import SharePlace, SmbLogin
 
 SETTLED_SECONDS = 2.0
 """Age from which a change of a file is told by its times: some file systems count in steps of two seconds."""

@@ -12,12 +12,12 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
-from analytiq.ingestion.sources.sql.connection import QueryRefusedError, SqlDatabase
-from analytiq.ingestion.sources.sql.documents import RowDocument, RowDocuments, RowGroup
-from analytiq.ingestion.sources.sql.listing import Place, RowListing, next_since, since_of
-from analytiq.ingestion.sources.sql.queries import SourceQuery, described
-from analytiq.ingestion.sources.sql.settings import SqlCredentials, SqlSettings
-from analytiq.ingestion.sources.sql.values import Key, key_of
+from analytiq.ingestion.sources.systems.sql.connection import QueryRefusedError, SqlDatabase
+from analytiq.ingestion.sources.systems.sql.documents import RowDocument, RowDocuments, RowGroup
+from analytiq.ingestion.sources.systems.sql.listing import Place, RowListing, next_since, since_of
+from analytiq.ingestion.sources.systems.sql.queries import SourceQuery, described
+from analytiq.ingestion.sources.systems.sql.settings import SqlCredentials, SqlSettings
+from analytiq.ingestion.sources.systems.sql.values import Key, key_of
 
 CONTENT_TYPE = "text/markdown; charset=utf-8"
 

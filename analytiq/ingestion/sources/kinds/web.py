@@ -22,16 +22,17 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
+from analytiq.ingestion.sources.connections.decoding import BLOCK_BYTES, UnreadableError
 from analytiq.ingestion.sources.patterns import accepting, require_patterns
-from analytiq.ingestion.sources.web.addresses import host_of, normalized, origin_of, parameter_pattern
-from analytiq.ingestion.sources.web.browser import Browser, find_browser
-from analytiq.ingestion.sources.web.crawl import BATCH_BYTES, Crawl, CrawlLimits, require_start
-from analytiq.ingestion.sources.web.frontier import Purpose, Visit
-from analytiq.ingestion.sources.web.rendering import PageRendering
-from analytiq.ingestion.sources.web.requests import BLOCK_BYTES, Answer, TooLargeError, UnreadableError, WebClient
-from analytiq.ingestion.sources.web.scope import Scope
-from analytiq.ingestion.sources.web.sites import MOST_REDIRECTS, Sites
-from analytiq.ingestion.sources.web.visiting import GONE, PATIENCE_SECONDS, Found, Visiting
+from analytiq.ingestion.sources.systems.web.addresses import host_of, normalized, origin_of, parameter_pattern
+from analytiq.ingestion.sources.systems.web.browser import Browser, find_browser
+from analytiq.ingestion.sources.systems.web.crawl import BATCH_BYTES, Crawl, CrawlLimits, require_start
+from analytiq.ingestion.sources.systems.web.frontier import Purpose, Visit
+from analytiq.ingestion.sources.systems.web.rendering import PageRendering
+from analytiq.ingestion.sources.systems.web.requests import Answer, TooLargeError, WebClient
+from analytiq.ingestion.sources.systems.web.scope import Scope
+from analytiq.ingestion.sources.systems.web.sites import MOST_REDIRECTS, Sites
+from analytiq.ingestion.sources.systems.web.visiting import GONE, PATIENCE_SECONDS, Found, Visiting
 from analytiq.models.source import ItemFilters
 
 SESSION_PARAMETERS = (

@@ -22,8 +22,10 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
-from analytiq.ingestion.sources.remote_files.passwords import PasswordAuthentication
-from analytiq.ingestion.sources.remote_files.walk import (
+from analytiq.ingestion.sources.connections.decoding import decoded
+from analytiq.ingestion.sources.connections.service_client import ServiceClient
+from analytiq.ingestion.sources.systems.remote_files.passwords import PasswordAuthentication
+from analytiq.ingestion.sources.systems.remote_files.walk import (
     EntryKind,
     FileChoice,
     RemoteEntry,
@@ -33,10 +35,14 @@ from analytiq.ingestion.sources.remote_files.walk import (
     segments_of,
     type_of,
 )
-from analytiq.ingestion.sources.service_client import ServiceClient
-from analytiq.ingestion.sources.web.addresses import normalized
-from analytiq.ingestion.sources.web.requests import decoded
-from analytiq.ingestion.sources.webdav.multistatus import REQUEST, Resource, date_of, decoded_path, read_resources
+from analytiq.ingestion.sources.systems.web.addresses import normalized
+from analytiq.ingestion.sources.systems.webdav.multistatus import (
+    REQUEST,
+    Resource,
+    date_of,
+    decoded_path,
+    read_resources,
+)
 
 SETTLED = timedelta(seconds=2)
 """Age from which a file's time, of whole seconds, tells its next change."""

@@ -17,10 +17,10 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
-from analytiq.ingestion.sources.zendesk.api import ZendeskApi, basic_authorization
-from analytiq.ingestion.sources.zendesk.items import ItemId, article_page, ticket_item, ticket_page
-from analytiq.ingestion.sources.zendesk.listing import Choice, Held, HelpCenters, Listing
-from analytiq.ingestion.sources.zendesk.wire import Article, Ticket
+from analytiq.ingestion.sources.systems.zendesk.api import ZendeskApi, basic_authorization
+from analytiq.ingestion.sources.systems.zendesk.items import ItemId, article_page, ticket_item, ticket_page
+from analytiq.ingestion.sources.systems.zendesk.listing import Choice, Held, HelpCenters, Listing
+from analytiq.ingestion.sources.systems.zendesk.wire import Article, Ticket
 
 
 class ZendeskSettings(KindSchema):

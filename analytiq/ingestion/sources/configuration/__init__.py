@@ -1,0 +1,1 @@
+"""Sources as people configure them: created, checked, signed in, changed and deleted."""

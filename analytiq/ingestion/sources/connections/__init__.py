@@ -1,0 +1,1 @@
+"""Connections to other systems: checked addresses, requests, access tokens, and answers as models."""

@@ -1,0 +1,1 @@
+"""Readers of services' own webhooks, a file each."""

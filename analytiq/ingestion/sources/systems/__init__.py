@@ -1,0 +1,1 @@
+"""The systems that kinds read: their protocols, APIs and texts, a package each."""

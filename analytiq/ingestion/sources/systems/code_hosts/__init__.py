@@ -1,0 +1,1 @@
+"""Parts that the code hosts share."""

@@ -1,0 +1,1 @@
+"""Names and Markdown of documents that are made from a service's texts."""
