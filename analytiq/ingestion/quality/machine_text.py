@@ -21,6 +21,11 @@ MINIFIED_BLANKS = 0.08
 MINIFIED_SIGNS = 0.12
 LEAST_IDENTIFIERS = 20
 IDENTIFIERS_SHARE = 0.85
+LEAST_BASE64_RUN = 40
+LEAST_IDENTIFIER = 32
+LEAST_LINES = 3
+"""Line ends of uuencoded data and of hex dumps."""
+_HEX_SIGNS = "0123456789ABCDEFabcdef \n:,"
 
 _PEM_MARK = re.compile(r"-----(BEGIN|END) [A-Z0-9 ]{2,40}-----")
 _BASE64 = re.compile(
@@ -69,13 +74,25 @@ def machine_ranges(text: str) -> list[MachineRange]:
 
 
 def _found(text: str) -> Iterator[MachineRange]:
+    # The cheap tests first: most texts need none of the patterns, which read every character.
+    longest_word = max(map(len, text.split()), default=0)
     yield from _keys(text)
-    yield from (MachineRange(*one.span(), "base64") for one in _BASE64.finditer(text) if _is_base64(one.group()))
-    yield from (MachineRange(*one.span(), "a hex dump") for one in _HEX_DUMP.finditer(text))
-    yield from (MachineRange(*one.span(), "a hex dump") for one in _HEX.finditer(text) if _is_hex(one.group()))
-    yield from (MachineRange(*one.span(), "uuencoded data") for one in _UUENCODED.finditer(text))
+    if longest_word >= LEAST_BASE64_RUN:
+        yield from (MachineRange(*one.span(), "base64") for one in _BASE64.finditer(text) if _is_base64(one.group()))
+    if text.count("\n") >= LEAST_LINES:
+        yield from (MachineRange(*one.span(), "a hex dump") for one in _HEX_DUMP.finditer(text))
+        yield from (MachineRange(*one.span(), "uuencoded data") for one in _UUENCODED.finditer(text))
+    if _may_be_hex(text):
+        yield from (MachineRange(*one.span(), "a hex dump") for one in _HEX.finditer(text) if _is_hex(one.group()))
     yield from (MachineRange(*one.span(), "a minified script") for one in _LONG_LINE.finditer(text) if _is_script(one))
-    yield from _identifiers(text)
+    if longest_word >= LEAST_IDENTIFIER:
+        yield from _identifiers(text)
+
+
+def _may_be_hex(text: str) -> bool:
+    """Return False if no run is long enough: each would cover a whole window of half its length."""
+    window = LEAST_CHARACTERS // 2
+    return any(not text[start : start + window].strip(_HEX_SIGNS) for start in range(0, len(text), window))
 
 
 def _keys(text: str) -> Iterator[MachineRange]:
@@ -105,6 +122,8 @@ def _is_hex(run: str) -> bool:
 
 def _is_script(line: re.Match[str]) -> bool:
     sample = line.group()[:8_000]
+    if len(sample.split()) - 1 > MINIFIED_BLANKS * len(sample):
+        return False  # each word but the first follows a blank
     blanks, signs = len(_BLANK.findall(sample)), len(_SIGN.findall(sample))
     if blanks > MINIFIED_BLANKS * len(sample) or signs < MINIFIED_SIGNS * len(sample):
         return False

@@ -226,3 +226,36 @@ def test_short_sound_paragraph_beside_a_flaw_is_no_part_of_it(flawed: str) -> No
     text = f"{sound}\n\n{flawed}\n"
     (flaw,) = flaws_of(ParsedPage(1, text))
     assert text[flaw.start : flaw.end].strip() == flawed.strip()
+
+
+@pytest.mark.parametrize("distance", range(1, 26))
+def test_every_shift_of_the_alphabet_is_seen(distance: int) -> None:
+    alphabet = {first + place: first + (place + distance) % 26 for first in (65, 97) for place in range(26)}
+
+    assert _kinds(PROSE.translate(alphabet)) == {FlawKind.NOISE}
+
+
+@pytest.mark.parametrize("distance", [*range(-31, -24), *range(1, 5)])
+def test_every_shift_of_codes_is_seen(distance: int) -> None:
+    shifted = {code: code + distance for code in range(0x40, 0x7B)}
+
+    assert _kinds(PROSE.translate(shifted)) == {FlawKind.NOISE}
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        CRAMPED[:201],
+        hashlib.sha512(b"y").hexdigest() * 2,
+        " ".join(f"{byte:02x}" for byte in hashlib.sha512(b"z").digest() * 2),
+        " ".join(hashlib.md5(bytes([number]), usedforsecurity=False).hexdigest() for number in range(20)),
+    ],
+)
+def test_machine_text_is_seen_wherever_it_begins(machine: str) -> None:
+    sentence = "We saw the log of it. " * 12
+
+    assert {
+        start
+        for start in range(1, 211)
+        if FlawKind.MACHINE_TEXT not in _kinds(f"{sentence[:start]} {machine} . {PROSE}")
+    } == set()
