@@ -56,6 +56,8 @@ async def upload(target: Platform, files: Sequence[TextFile], policy: DuplicateP
 
     async def lane() -> None:
         for batch in remaining:
+            # The files of a request share it, as behind HTTP.
+            estimate = target.services.ingestion.storage.estimate(target.organization.id)
             requests = [
                 UploadRequest(
                     staged=await uploads.stage(
@@ -63,6 +65,7 @@ async def upload(target: Platform, files: Sequence[TextFile], policy: DuplicateP
                         document_name=file.name,
                         content_type="text/plain",
                         source=_blocks(file.content),
+                        estimate=estimate,
                     ),
                     tag_ids=[target.tag.id],
                     metadata={},
