@@ -52,6 +52,7 @@ class SourceRow(Answer):
 
     number: int
     values: list[Any]
+    page_number: int
     start: int | None
     end: int | None
 

@@ -14,9 +14,7 @@ from analytiq.mcp_server.rest import RestApi
 _OBJECT = TypeAdapter(dict[str, Any])
 _CITED_ROWS = 10
 TableId = Annotated[str, Field(pattern=r"^[0-9a-f]{24}-[0-9]{1,4}$", description="Id of a table: see list_tables")]
-DocumentId = Annotated[
-    str | None, Field(pattern=r"^[0-9a-f]{24}$", description="The tables of this document, also of HTML or Word files")
-]
+DocumentId = Annotated[str | None, Field(pattern=r"^[0-9a-f]{24}$", description="The tables of this document")]
 
 
 class TablePage(BaseModel):
@@ -42,7 +40,7 @@ def add_table_tools(
         skip: Skip = 0,
         limit: Annotated[int, Field(ge=1, le=20, description="How many documents to answer at most")] = 10,
     ) -> TablePage:
-        """List the tables of spreadsheets and CSV files with their columns, types and first rows."""
+        """List the tables of documents with their columns, types and first rows; a table over several pages is one."""
         async with api_of(context) as api:
             query = {"name_search": name, "document_id": document_id, "skip": skip, "limit": limit}
             return TablePage.model_validate(_OBJECT.validate_json(await api.get("/tables", **query)))

@@ -94,6 +94,8 @@ class Document(Stored):
     text_hash: str | None = None
     page_count: int | None = None
     character_count: int | None = None
+    has_tables: bool = False
+    """True if its text has a table that names its columns; False too for a text extracted by an older release."""
     read_pages: PageReading = PageReading.AUTO
     """Of a PDF; holds for every extraction, also of the next version of its file."""
     password: str | None = Field(default=None, repr=False)

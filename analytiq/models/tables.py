@@ -69,11 +69,12 @@ class DocumentTable:
 class TablesRead:
     """The tables of a document; their rows lie in front of this outcome.
 
-    `text_digest`: SHA-256 of the text that the places of rows refer to. `warnings`: tables that were left out.
+    `page_digests`: number and digest of each page that the places of rows refer to. `warnings`: tables that were left
+    out.
     """
 
     tables: tuple[DocumentTable, ...]
-    text_digest: str
+    page_digests: tuple[tuple[int, str], ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -93,11 +94,13 @@ class TableQuery:
 class SourceRow:
     """A row that an answer rests on.
 
-    `number` counts the table's rows from 1. `start` and `end` are offsets in the document's text; None if unknown.
+    `number` counts the table's rows from 1. `start` and `end` are offsets in the document's text, or in that of the
+    row's page where the engine answers; None if unknown.
     """
 
     number: int
     values: tuple[JsonValue, ...]
+    page_number: int
     start: int | None = None
     end: int | None = None
 

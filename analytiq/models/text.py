@@ -83,6 +83,18 @@ class DocumentText:
     title: str = ""
     flaws: tuple[Flaw, ...] = ()
 
+    @property
+    def has_tables(self) -> bool:
+        """Return True if a table names several columns; those on pages that were read from pictures do not count."""
+        starts = [page.start for page in self.pages]
+        for block in self.blocks:
+            shape = block.table
+            if shape is not None and len(shape.header) > 1 and any(shape.header) and shape.rows:
+                page = self.pages[max(bisect_right(starts, block.start) - 1, 0)]
+                if page.source is TextSource.EMBEDDED:
+                    return True
+        return False
+
     def beginning(self, length: int) -> "DocumentText":
         """Return the first `length` characters with their pages and blocks."""
         pages = tuple(replace(page, end=min(page.end, length)) for page in self.pages if page.start <= length)

@@ -22,17 +22,19 @@ async def list_tables(
     limit: Limit = 10,
     name_search: NameSearch = None,
     document_id: Annotated[
-        SubjectId | None, Query(description="This document's tables; also of HTML, Markdown and Word files")
+        SubjectId | None, Query(description="This document's tables, whenever its text was extracted")
     ] = None,
     kb_id: Annotated[SubjectId | None, Query(description="Documents with a tag of this knowledge base")] = None,
     tag_ids: Annotated[
         str | None, Query(description="Comma-separated ids. Documents must have all of these tags")
     ] = None,
 ) -> TableList:
-    """List the tables of spreadsheets and CSV files, with columns and sample rows; the newest documents first.
+    """List the tables of documents, with columns and sample rows; the newest documents first.
 
-    The files are read for the call, about a second for each million cells; a process keeps what it has read for some
-    minutes. Documents that are not read within 20 seconds have a `problem`: ask for each by `document_id`.
+    Spreadsheets and CSV files have tables. PDF, Word, PowerPoint, HTML, Markdown, e-mail and EPUB files have those that
+    name their columns; a table that goes on over pages is one. The files are read for the call, about a second for each
+    million cells or 30 pages of a PDF; a process keeps what it has read for some minutes. Documents that are not read
+    within 20 seconds have a `problem`: ask for each by `document_id`.
     """
     tables = services.ingestion.tables
     if document_id is not None:

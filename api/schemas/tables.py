@@ -122,13 +122,16 @@ class SourceRowResponse(ResponseBody):
 
     number: Annotated[int, Field(description="Of the row in the table, from 1")]
     values: Annotated[list[JsonValue], Field(description="In the order of the table's columns")]
+    page_number: Annotated[int, Field(description="Page, slide or sheet of the row")]
     start: Annotated[int | None, Field(description="Offset of the row in the document's text; null if unknown")]
     end: Annotated[int | None, Field(description="Offset after the row")]
 
     @classmethod
     def from_row(cls, row: SourceRow) -> Self:
         """Build the response."""
-        return cls(number=row.number, values=list(row.values), start=row.start, end=row.end)
+        return cls(
+            number=row.number, values=list(row.values), page_number=row.page_number, start=row.start, end=row.end
+        )
 
 
 class TableQueryResponse(ResponseBody):

@@ -2187,10 +2187,12 @@ export interface paths {
         };
         /**
          * List Tables
-         * @description List the tables of spreadsheets and CSV files, with columns and sample rows; the newest documents first.
+         * @description List the tables of documents, with columns and sample rows; the newest documents first.
          *
-         *     The files are read for the call, about a second for each million cells; a process keeps what it has read for some
-         *     minutes. Documents that are not read within 20 seconds have a `problem`: ask for each by `document_id`.
+         *     Spreadsheets and CSV files have tables. PDF, Word, PowerPoint, HTML, Markdown, e-mail and EPUB files have those that
+         *     name their columns; a table that goes on over pages is one. The files are read for the call, about a second for each
+         *     million cells or 30 pages of a PDF; a process keeps what it has read for some minutes. Documents that are not read
+         *     within 20 seconds have a `problem`: ask for each by `document_id`.
          */
         get: operations["list_tables"];
         put?: never;
@@ -9048,6 +9050,11 @@ export interface components {
              * @description In the order of the table's columns
              */
             values: components["schemas"]["JsonValue"][];
+            /**
+             * Page Number
+             * @description Page, slide or sheet of the row
+             */
+            page_number: number;
             /**
              * Start
              * @description Offset of the row in the document's text; null if unknown
@@ -19590,7 +19597,7 @@ export interface operations {
                 limit?: number;
                 /** @description A literal part of the name, ignoring case */
                 name_search?: string | null;
-                /** @description This document's tables; also of HTML, Markdown and Word files */
+                /** @description This document's tables, whenever its text was extracted */
                 document_id?: string | null;
                 /** @description Documents with a tag of this knowledge base */
                 kb_id?: string | null;

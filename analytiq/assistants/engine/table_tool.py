@@ -14,7 +14,6 @@ from analytiq.inference.llm.quoting import one_line, quoted
 from analytiq.ingestion.documents.tables import DocumentTables, TableAnswer, Tables, table_id_of
 from analytiq.ingestion.knowledge_bases.service import KnowledgeBases
 from analytiq.models.document import DocumentState
-from analytiq.models.file_type import FileType
 from analytiq.models.index_types import IndexType
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.tables import DocumentTable, TableQuery
@@ -73,7 +72,7 @@ class TableTool:
         self._knowledge_bases = knowledge_bases
 
     async def tools(self, organization_id: str, kb_ids: Sequence[str]) -> list[Tool]:
-        """Return the tool, if the knowledge bases have a spreadsheet."""
+        """Return the tool, if the knowledge bases have a document with tables."""
         query = _members(await self._present(organization_id, kb_ids))
         return [TABLE_TOOL] if await self._tables.has_any(organization_id, query) else []
 
@@ -124,8 +123,8 @@ class TableTool:
                 chunk_index=_ROWS_APART * table.number + row.number,
                 index_type=IndexType.PARAGRAPH,
                 is_matched=True,
-                first_page=table.page_number,
-                last_page=table.page_number,
+                first_page=row.page_number,
+                last_page=row.page_number,
                 start=row.start or 0,
                 end=row.end or 0,
                 text_hash=document.text_hash,
@@ -141,7 +140,7 @@ def _members(held: Sequence[KnowledgeBase], scope: Filter | None = None, *, name
     condition: Mapping[str, object] = {} if scope is None else compile_filter(scope)
     return DocumentQuery(
         name_search=name, any_tag_ids=tags, filter=condition, states=(DocumentState.EXTRACTED,),
-        file_types=(FileType.SPREADSHEET,) if scope is None else (),
+        has_tables=scope is None,
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections import OrderedDict
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,13 +27,16 @@ Key = tuple[str, str, str, str]
 
 @dataclass(slots=True, eq=False)
 class CachedTables:
-    """The tables of a document. `has_places`: the ranges of rows hold in the document's stored text."""
+    """The tables of a document.
+
+    `page_starts`: of the pages whose stored text is the one that was read, as places of rows count from there.
+    """
 
     key: Key
     read: TablesRead
     rows: Path
     byte_size: int
-    has_places: bool
+    page_starts: Mapping[int, int]
     users: int = 0
     idle_since: float = 0.0
 
@@ -59,18 +63,18 @@ class TableCache:
             cached.users += 1
         return cached
 
-    def add(self, key: Key, read: TablesRead, rows: Path, *, has_places: bool) -> CachedTables:
+    def add(self, key: Key, read: TablesRead, rows: Path, *, page_starts: Mapping[int, int]) -> CachedTables:
         """Keep tables, held until they are released; forget those of the document's former versions."""
         for other in [other for other in self._kept if other[:2] == key[:2] and not self._kept[other].users]:
             self._forget(other)
-        cached = CachedTables(key, read, rows, rows.stat().st_size, has_places, users=1)
+        cached = CachedTables(key, read, rows, rows.stat().st_size, page_starts, users=1)
         self._kept[key] = cached
         self._shrink()
         return cached
 
     def add_empty(self, key: Key) -> CachedTables:
         """Return a document without tables, which is not kept."""
-        return CachedTables(key, TablesRead((), ""), Path(os.devnull), 0, has_places=False, users=1)
+        return CachedTables(key, TablesRead(()), Path(os.devnull), 0, {}, users=1)
 
     def release(self, cached: CachedTables) -> None:
         """End a use."""

@@ -5,7 +5,6 @@ of the tables asked last in temporary files, for some minutes.
 """
 
 import asyncio
-import hashlib
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -27,9 +26,11 @@ from analytiq.ingestion.parsing.base import ParseOptions
 from analytiq.ingestion.parsing.limits import ParseLimits
 from analytiq.ingestion.parsing.messages import QUERY_REQUEST, QueryRequest
 from analytiq.ingestion.parsing.reading import DocumentReader
+from analytiq.ingestion.tables.deriving import digest_of
 from analytiq.models.document import Document, DocumentState
 from analytiq.models.file_type import CONTENT_TYPES, FileType
 from analytiq.models.tables import DocumentTable, QueryAnswer, SourceRow, TableQuery, TablesRead
+from analytiq.models.text import DocumentText
 from analytiq.settings import ExtractionSettings
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.repositories.document_pages import DocumentQuery
@@ -45,10 +46,13 @@ AT_ONCE = 2
 PAGE_SECONDS = 20.0
 """Time for the documents of a page; a document that has begun is read to its end."""
 _NO_TIME = "The page's documents before it took too long to read. Ask for the tables of this document alone."
-TYPES = (FileType.SPREADSHEET, FileType.WEB, FileType.WORD)
-"""Types of files whose tables can be queried, beside Markdown."""
-_MARKDOWN = "text/markdown"
-_CONTENT_TYPES = frozenset({_MARKDOWN, *(name for kind in TYPES for name in CONTENT_TYPES[kind])})
+TYPES = (
+    FileType.SPREADSHEET, FileType.WEB, FileType.WORD, FileType.PDF, FileType.PRESENTATION, FileType.EBOOK,
+    FileType.EMAIL,
+)  # fmt: skip
+"""Types of files whose tables can be queried, beside Markdown and notebooks."""
+_OTHERS = ("text/markdown", "application/x-ipynb+json")
+_CONTENT_TYPES = frozenset({*_OTHERS, *(name for kind in TYPES for name in CONTENT_TYPES[kind])})
 _SHEETS = frozenset(CONTENT_TYPES[FileType.SPREADSHEET])
 
 
@@ -90,11 +94,11 @@ class Tables:
     async def page(
         self, organization_id: str, query: DocumentQuery, *, skip: int, limit: int
     ) -> tuple[list[DocumentTables], int]:
-        """Return the tables of a page of spreadsheets, and the number of spreadsheets.
+        """Return the tables of a page of documents that have some, and the number of these documents.
 
-        A query with a document's id, or with another type of file, is answered by `of_document`.
+        A text extracted by an older release does not tell of tables; `of_document` answers for it.
         """
-        wanted = replace(query, file_types=(FileType.SPREADSHEET,), states=(DocumentState.EXTRACTED,))
+        wanted = replace(query, has_tables=True, states=(DocumentState.EXTRACTED,))
         documents, total = await self._documents.page(organization_id, wanted, skip=skip, limit=limit)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + PAGE_SECONDS
@@ -104,8 +108,8 @@ class Tables:
         ], total
 
     async def has_any(self, organization_id: str, query: DocumentQuery) -> bool:
-        """Return True if a document of the query is a spreadsheet; no file is read."""
-        wanted = replace(query, file_types=(FileType.SPREADSHEET,), states=(DocumentState.EXTRACTED,))
+        """Return True if a document of the query has tables; no file is read."""
+        wanted = replace(query, has_tables=True, states=(DocumentState.EXTRACTED,))
         return bool((await self._documents.page(organization_id, wanted, skip=0, limit=1))[0])
 
     async def members(self, organization_id: str, query: DocumentQuery) -> list[Document]:
@@ -157,9 +161,8 @@ class Tables:
         async with self._read(document) as cached:
             table = _table(cached.read, table_id)
             answer = await self._answered(organization_id, cached, table, query)
-            if not cached.has_places:
-                rows = tuple(replace(row, start=None, end=None) for row in answer.source_rows)
-                answer = replace(answer, source_rows=rows)
+            rows = tuple(_placed(row, cached.page_starts.get(row.page_number)) for row in answer.source_rows)
+            answer = replace(answer, source_rows=rows)
         return TableAnswer(document, table, answer)
 
     async def _answered(
@@ -245,8 +248,8 @@ class Tables:
             except BaseException:
                 rows.unlink(missing_ok=True)
                 raise
-        has_places = bool(read.tables) and await self._is_current_text(document, read.text_digest)
-        return self._cache.add(key, read, rows, has_places=has_places)
+        starts = await self._starts_of_same_pages(document, dict(read.page_digests))
+        return self._cache.add(key, read, rows, page_starts=starts)
 
     def _options(self, document: Document) -> ParseOptions:
         return ParseOptions(
@@ -257,11 +260,15 @@ class Tables:
             password=self._reader.password_of(document),
         )
 
-    async def _is_current_text(self, document: Document, digest: str) -> bool:
-        """Return True if the places of rows hold in the stored text, which an older release may have extracted."""
+    async def _starts_of_same_pages(self, document: Document, digests: Mapping[int, str]) -> Mapping[int, int]:
+        """Return the starts of the pages that read the same in the stored text.
+
+        An older release may have extracted it, or it has descriptions of figures.
+        """
+        if not digests:
+            return {}
         text = await self._texts.read(document.organization_id, document.text_id or "")
-        encoded = await asyncio.to_thread(text.text.encode, "utf-8", "surrogatepass")
-        return hashlib.sha256(encoded).hexdigest() == digest
+        return await asyncio.to_thread(_starts_of_same_pages, text, digests)
 
 
 class _Reading:
@@ -284,6 +291,21 @@ class _Reading:
 def table_id_of(document_id: str, table: DocumentTable) -> str:
     """Return the id of a table."""
     return f"{document_id}-{table.number}"
+
+
+def _starts_of_same_pages(text: DocumentText, digests: Mapping[int, str]) -> Mapping[int, int]:
+    return {
+        page.page_number: page.start
+        for page in text.pages
+        if page.page_number in digests and digests[page.page_number] == digest_of(text, page)
+    }
+
+
+def _placed(row: SourceRow, page_start: int | None) -> SourceRow:
+    """Return a row with its place in the document's text, if its page begins there."""
+    if page_start is None or row.start is None or row.end is None:
+        return replace(row, start=None, end=None)
+    return replace(row, start=page_start + row.start, end=page_start + row.end)
 
 
 def _table(read: TablesRead, table_id: str) -> DocumentTable:

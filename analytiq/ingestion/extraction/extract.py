@@ -252,6 +252,7 @@ class Extraction:
                     "text_hash": text_hash,
                     "page_count": len(text.pages),
                     "character_count": len(text.text.strip()),
+                    "has_tables": text.has_tables,
                     "content_type": content_type,
                     "flaws": [count.model_dump() for count in flaw_counts(text)],
                 },

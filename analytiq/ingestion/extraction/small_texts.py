@@ -169,6 +169,7 @@ def _read(document: Document, content: bytes, running: RunningJob) -> _Small | N
         "text_hash": text_hash(text),
         "page_count": len(text.pages),
         "character_count": len(text.text.strip()),
+        "has_tables": text.has_tables,
         "content_type": content_type,
         "flaws": [count.model_dump() for count in flaw_counts(text)],
         "warnings": [*parsed.warnings, *flaw_warnings(text, is_pdf=False)],

@@ -22,11 +22,13 @@ class TitleLine:
 class HeaderLine:
     """The names of the columns, "" for a column without one, and the line that shows them.
 
-    An empty line shows none: the names were shown above the table's first part, on another page.
+    An empty line shows none: the names were shown above the table's first part, on another page. A header that
+    `goes_on` repeats the names of the table before, on the next page.
     """
 
     text: str
     names: tuple[str, ...]
+    goes_on: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +46,9 @@ class RowLine:
 TableLine = TitleLine | HeaderLine | RowLine
 
 
-def header_line(names: Sequence[str]) -> HeaderLine:
+def header_line(names: Sequence[str], *, goes_on: bool = False) -> HeaderLine:
     """Return the line of a header."""
-    return HeaderLine(" | ".join(name for name in names if name), tuple(names))
+    return HeaderLine(" | ".join(name for name in names if name), tuple(names), goes_on)
 
 
 def row_line(cells: Sequence[str], names: Sequence[str]) -> RowLine:
@@ -54,7 +56,9 @@ def row_line(cells: Sequence[str], names: Sequence[str]) -> RowLine:
     return RowLine(render_row(cells, names), cells, names)
 
 
-def lines_below_header(header_rows: Sequence[Sequence[str]], rows: Iterable[Sequence[str]]) -> Iterator[TableLine]:
+def lines_below_header(
+    header_rows: Sequence[Sequence[str]], rows: Iterable[Sequence[str]], *, goes_on: bool = False
+) -> Iterator[TableLine]:
     """Yield the lines of a table whose file states which rows are its header.
 
     Header rows are joined downwards (`2024` above `Actual` is `2024 Actual`); a header row with a single value, or
@@ -69,7 +73,7 @@ def lines_below_header(header_rows: Sequence[Sequence[str]], rows: Iterable[Sequ
             named.append(row)
     names = joined_header(named)
     if names:
-        yield header_line(names)
+        yield header_line(names, goes_on=goes_on)
     for row in rows:
         line = row_line(row, names)
         if line.text:

@@ -99,10 +99,10 @@ class TextBuilder:
                     self.paragraph(text, kind=BlockKind.CAPTION)
                     if collector is not None:
                         collector.begin(text)
-                case HeaderLine(text, names):
+                case HeaderLine(text, names, goes_on):
                     close()
                     header = names
-                    if collector is not None and not text:
+                    if collector is not None and (goes_on or not text):
                         collector.resume(names)
                     if text:
                         is_open, start = True, self._open_table()

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from analytiq.ingestion.tables.collecting import CollectedTable
 from analytiq.ingestion.tables.columns import TypedColumn, style_of, typed_column
 from analytiq.models.tables import ColumnType, DocumentTable, TablesRead
-from analytiq.models.text import DocumentText
+from analytiq.models.text import DocumentText, PageSpan
 
 MAX_TABLES = 200
 MAX_COLUMNS = 500
@@ -22,8 +22,8 @@ LONGEST_CELL = 32_768
 LONGEST_ROW = 1_000_000
 """Characters of a row that a query sees."""
 _SHOWN_CELL = 200
-PLACE_COLUMNS: Final = ("__row", "__start", "__end")
-"""Columns before those of the table: the row's number, and its range in the document's text."""
+PLACE_COLUMNS: Final = ("__row", "__page", "__start", "__end")
+"""Columns before those of the table: the row's number, its page, and its range in the text of the page."""
 
 
 def write_tables(
@@ -33,11 +33,10 @@ def write_tables(
 
     Args:
         collected: the rows of the document.
-        text: of the same reading, for the places of rows.
+        text: of the same reading, for the digests of its pages.
         file: takes the rows.
         needs_header: True for formats whose tables may only lay out a page: those need names of columns.
     """
-    starts = {page.page_number: page.start for page in text.pages}
     tables: list[DocumentTable] = []
     warnings: list[str] = []
     for table in collected:
@@ -50,9 +49,15 @@ def write_tables(
             warnings.append(f"Only the first {MAX_TABLES} tables can be queried.")
             break
         else:
-            tables.append(_write(len(tables) + 1, table, starts, file))
-    digest = hashlib.sha256(text.text.encode("utf-8", "surrogatepass")).hexdigest()
-    return TablesRead(tuple(tables), digest, tuple(warnings))
+            tables.append(_write(len(tables) + 1, table, file))
+    used = {page for table in collected for page, _, _ in table.spans}
+    digests = tuple((page.page_number, digest_of(text, page)) for page in text.pages if page.page_number in used)
+    return TablesRead(tuple(tables), digests, tuple(warnings))
+
+
+def digest_of(text: DocumentText, page: PageSpan) -> str:
+    """Return the digest of a page's text: places of rows hold in another reading whose page has the same."""
+    return hashlib.sha256(text.text[page.start : page.end].encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def unique_names(names: Sequence[str], width: int) -> list[str]:
@@ -80,7 +85,7 @@ def _is_data(table: CollectedTable, *, needs_header: bool) -> bool:
     return has_names or (len(table.rows) > 1 and max(map(len, table.rows)) > 1)
 
 
-def _write(number: int, table: CollectedTable, page_starts: dict[int, int], file: BinaryIO) -> DocumentTable:
+def _write(number: int, table: CollectedTable, file: BinaryIO) -> DocumentTable:
     width = max(len(table.names), max(map(len, table.rows)))
     longest = max(1, min(LONGEST_CELL, LONGEST_ROW // width))
     columns = [[_cell(row, place, longest) for row in table.rows] for place in range(width)]
@@ -90,7 +95,7 @@ def _write(number: int, table: CollectedTable, page_starts: dict[int, int], file
     typed = [typed_column(name, columns[place], style=style) for name, place in zip(names, kept, strict=True)]
     start = file.tell()
     lines = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
-    _write_rows(lines, typed, table, page_starts)
+    _write_rows(lines, typed, table)
     lines.detach()  # it would close the file
     return DocumentTable(
         number=number,
@@ -105,14 +110,10 @@ def _write(number: int, table: CollectedTable, page_starts: dict[int, int], file
     )
 
 
-def _write_rows(
-    lines: TextIO, typed: Sequence[TypedColumn], table: CollectedTable, page_starts: dict[int, int]
-) -> None:
+def _write_rows(lines: TextIO, typed: Sequence[TypedColumn], table: CollectedTable) -> None:
     writer = csv.writer(lines, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
     texts = [one.texts for one in typed]
-    for row, (page, start, end) in enumerate(table.spans):
-        base = page_starts.get(page)
-        place = ("", "") if base is None else (base + start, base + end)
+    for row, place in enumerate(table.spans):
         writer.writerow((row + 1, *place, *(column[row] for column in texts)))
 
 

@@ -191,12 +191,12 @@ def _source_rows(
     ).fetchall()
     found: list[SourceRow] = []
     left = MOST_RESULT_CHARACTERS
-    for number, start, end, *values in rows:
+    for number, page, start, end, *values in rows:
         shown = tuple(_cut(_shown(value)) for value in values)
         left -= sum(len(value) if isinstance(value, str) else 20 for value in shown)
         if left < 0:
             break
-        found.append(SourceRow(number, shown, start, end))
+        found.append(SourceRow(number, shown, page, start, end))
     return tuple(found)
 
 

@@ -58,6 +58,12 @@ INDEXES = {
         ),
         # With the sort fields of a list, so that a page far down and the count are answered from the index.
         IndexModel([("organization_id", 1), ("content_type", 1), ("created_at", -1), ("_id", -1)]),
+        # As above, of those whose tables can be queried, beside spreadsheets.
+        IndexModel(
+            [("organization_id", 1), ("has_tables", 1), ("created_at", -1), ("_id", -1)],
+            name="with_tables",
+            partialFilterExpression={"has_tables": True},
+        ),
         # Of the few that wait for extraction, in any organization: the reconciler requests the old ones.
         IndexModel(
             [("state", 1), ("updated_at", 1)],
@@ -302,7 +308,7 @@ class DocumentRepository:
     ) -> Document | None:
         """Point the document at its new text; return its former row, None if it is gone or has another file.
 
-        `text`: text_id, text_hash, page_count, character_count, content_type and flaws.
+        `text`: text_id, text_hash, page_count, character_count, has_tables, content_type and flaws.
         """
         row: Row | None = await self._collection.find_one_and_update(
             {"_id": object_id(document_id), "organization_id": organization_id, "file_id": file_id},

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from analytiq.composition import Services
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError
 from analytiq.ingestion.documents import tables as service
 from analytiq.ingestion.parsing.limits import ParseLimits
-from analytiq.models.tables import TableQuery
+from analytiq.ingestion.tables.deriving import digest_of
+from analytiq.models.tables import SourceRow, TableQuery
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.document_pages import DocumentQuery
 from tests.integration.tenant import Tenant, new_tenant
@@ -66,6 +68,36 @@ async def test_deleted_document_has_no_tables_and_its_rows_go_with_the_process(t
     assert not list(directory.iterdir())
     tables.close()
     assert not Path(directory).exists()
+
+
+async def test_documents_with_tables_are_listed_beside_spreadsheets(tenant: Tenant) -> None:
+    tables = tenant.services.ingestion.tables
+    await tenant.document("letter.md", "# Letter\n\nDear Ann, the table is set.\n")
+    assert not await tables.has_any(tenant.id, DocumentQuery())
+    sold = await tenant.document("sold.md", "# Sold\n\n| Item | Count |\n|---|---|\n| tea | 3 |\n| ink | 4 |\n")
+    assert await tables.has_any(tenant.id, DocumentQuery())
+    await tenant.document("prices.csv", PRICES)
+    page, total = await tables.page(tenant.id, DocumentQuery(sort_field="document_name"), skip=0, limit=10)
+    assert ([found.document.document_name for found in page], total) == (["sold.md", "prices.csv"], 2)
+    answer = await tables.query(tenant.id, f"{sold.id}-1", TableQuery('SELECT sum("Count") FROM rows'))
+    row = answer.answer.source_rows[1]
+    text = await tenant.services.repositories.texts.read(tenant.id, sold.text_id or "")
+    assert (answer.answer.rows, row.page_number, text.text[row.start : row.end]) == (((7,),), 1, "Item: ink; Count: 4")
+    await tenant.replace("sold.md", "Nothing is sold.\n")
+    await tenant.drain()
+    assert [
+        found.document.document_name for found in (await tables.page(tenant.id, DocumentQuery(), skip=0, limit=9))[0]
+    ] == ["prices.csv"]
+
+
+async def test_rows_on_pages_that_read_otherwise_now_have_no_places(tenant: Tenant) -> None:
+    document = await tenant.document("prices.csv", PRICES)
+    texts = tenant.services.repositories.texts
+    text = await texts.read(tenant.id, document.text_id or "")
+    other = replace(text, text=text.text.replace("tea", "TEA"))
+    assert service._starts_of_same_pages(text, {1: digest_of(text, text.pages[0])}) == {1: 0}
+    assert service._starts_of_same_pages(other, {1: digest_of(text, text.pages[0])}) == {}
+    assert service._placed(SourceRow(1, (), 1, 3, 5), None) == SourceRow(1, (), 1)
 
 
 async def test_tables_of_another_organization_are_unknown(tenant: Tenant) -> None:

@@ -1,5 +1,6 @@
 """The layout of a document: pages are laid out in groups, so that memory does not grow with their words."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ LONGEST_TITLE = 12
 FOOT = 0.08
 """Part of the page's height in which a last line is no heading."""
 ENOUGH_LETTERS = 150
+_CONTINUED = re.compile(r"\b(?:continued|cont['’]?d|cont\.|fortsetzung|forts\.|suite)(?!\w)", re.IGNORECASE)
 _BESIDE_TABLES = {BlockKind.FURNITURE, BlockKind.CAPTION, BlockKind.FOOTNOTE}
 
 
@@ -144,14 +146,18 @@ class DocumentLayout:
     def _settle_tables(self, page_number: int, pieces: Sequence[Piece]) -> None:
         before = self._open_table[1] if self._open_table and self._open_table[0] == page_number - 1 else None
         last: GridTable | None = None
-        is_parted = False
+        is_parted = is_titled = False
         for piece in pieces:
             if piece.table is not None:
                 settle_header(piece.table, before, is_parted=is_parted)
+                piece.table.goes_on = (
+                    last is None and before is not None and not is_titled and _repeats(piece.table, before)
+                )
                 before = last = piece.table
                 is_parted = not _is_adopted(piece.table)
             elif piece.lines == 1 and before is not None and len(piece.text.split()) <= LONGEST_TITLE:
                 is_parted = True
+                is_titled |= _CONTINUED.search(piece.text) is None
             elif piece.kind not in _BESIDE_TABLES:
                 before = last = None
         self._open_table = (page_number, last) if last is not None else None
@@ -179,6 +185,12 @@ class DocumentLayout:
 
 def _letters_in_tables(page: RawPage) -> int:
     return sum(len(word.text) for ruled in page.tables for word in ruled.table.words)
+
+
+def _repeats(table: GridTable, before: GridTable) -> bool:
+    """Return True if a table has the header of the one on the page before; blanks within names may differ."""
+    names, others = (["".join(name.split()) for name in one.names] for one in (table, before))
+    return table.header_rows > 0 and names == others
 
 
 def _is_adopted(table: GridTable) -> bool:

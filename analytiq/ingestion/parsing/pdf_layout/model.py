@@ -109,6 +109,7 @@ class GridTable:
         gutters: the blanks between the columns of a table without lines.
         header_rows: the number of rows above the body, once known.
         names: the names of the columns, if a former page stated them.
+        goes_on: True if its header repeats that of the table on the page before.
     """
 
     rows: list[list[str]]
@@ -120,6 +121,7 @@ class GridTable:
     gutters: tuple[Interval, ...] = ()
     header_rows: int = 0
     names: tuple[str, ...] = ()
+    goes_on: bool = False
 
 
 ASIDE, COMMENT = "aside", "comment"

@@ -33,12 +33,13 @@ def _lines_of(table: GridTable) -> Iterator[TableLine]:
     """Yield the lines of a table; names of columns from the page before are not repeated as a line."""
     if table.header_rows:
         count = table.header_rows
-        yield from lines_below_header(table.rows[:count], table.rows[count:])
+        yield from lines_below_header(table.rows[:count], table.rows[count:], goes_on=table.goes_on)
         return
     if table.names:
         yield HeaderLine("", table.names)
+    is_named = any(table.names)
     for row in table.rows:
         # Words of nameless cells stay a phrase: a tab is white space to search.
-        text = render_row(row, table.names) if any(table.names) else "\t".join(cell for cell in row if cell)
+        text = render_row(row, table.names) if is_named else "\t".join(cell for cell in row if cell)
         if text:
-            yield RowLine(text)
+            yield RowLine(text, row, table.names) if is_named else RowLine(text)

@@ -31,7 +31,7 @@ export function TableAnswer({ answer, table }: { answer: Answer; table: Table })
 }
 
 function SourceRows({ answer, table }: { answer: Answer; table: Table }) {
-  const { source_rows: rows, source_row_count: count, page_number: page } = answer;
+  const { source_rows: rows, source_row_count: count } = answer;
   return (
     <section className="flex flex-col gap-2">
       <h3 className="font-semibold">Rests on {plural(count, "row")} of the table</h3>
@@ -44,7 +44,7 @@ function SourceRows({ answer, table }: { answer: Answer; table: Table }) {
       <RowsTable
         label="Source rows"
         columns={table.columns.map(({ name, type }) => ({ name, isNumber: isNumber(type) }))}
-        rows={rows.map(({ number, values, start, end }) => ({
+        rows={rows.map(({ number, values, page_number: page, start, end }) => ({
           number,
           values,
           href:

@@ -48,7 +48,7 @@ describe("values and names", () => {
   });
 
   it("know the files whose tables can be queried", () => {
-    expect(["text/csv", "text/markdown", "text/html"].every(mayHaveTables)).toBe(true);
-    expect(["application/pdf", "text/plain", "image/png"].some(mayHaveTables)).toBe(false);
+    expect(["text/csv", "text/markdown", "application/pdf"].every(mayHaveTables)).toBe(true);
+    expect(["application/json", "text/plain", "image/png"].some(mayHaveTables)).toBe(false);
   });
 });

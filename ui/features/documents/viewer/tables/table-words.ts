@@ -22,6 +22,14 @@ const CONTENT_TYPES: ReadonlySet<string> = new Set([
   "application/rtf",
   "application/msword",
   "application/vnd.apple.pages",
+  "application/pdf",
+  "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+  "application/vnd.oasis.opendocument.presentation",
+  "application/vnd.ms-powerpoint",
+  "application/epub+zip",
+  "message/rfc822",
+  "application/vnd.ms-outlook",
+  "application/x-ipynb+json",
 ]);
 
 export function mayHaveTables(contentType: string): boolean {

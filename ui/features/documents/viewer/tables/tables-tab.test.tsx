@@ -36,7 +36,7 @@ const ANSWER = {
   columns: [{ name: "total", type: "hugeint" }],
   rows: [["7"]],
   is_truncated: false,
-  source_rows: [{ number: 1, values: ["North", 7], start: 10, end: 20 }],
+  source_rows: [{ number: 1, values: ["North", 7], page_number: 2, start: 10, end: 20 }],
   source_row_count: 2,
   rests_on: "exact",
 };
@@ -89,7 +89,7 @@ describe("the tables of a document", () => {
     expect(asked(post)).toEqual(["SELECT sum(Amount) AS total FROM rows"]);
     expect(screen.getByText("Rests on 2 rows of the table")).toBeTruthy();
     const place = screen.getByRole("link", { name: "Row 1: show in the text" });
-    expect(place.getAttribute("href")).toContain("?id=d1&page=1&hl=1-1:10-20");
+    expect(place.getAttribute("href")).toContain("?id=d1&page=2&hl=2-2:10-20");
   });
 
   it("answer an example at once", async () => {
