@@ -1,93 +1,94 @@
 "use client";
 
 import { useQuery } from "@tanstack/react-query";
-import { useId, useState } from "react";
 
 import { ApiError } from "@/api/errors";
 import type { DocumentDetail } from "@/api/queries";
 import { ErrorState, SkeletonBlock } from "@/components/feedback";
 import { Button } from "@/components/ui/button";
-import { Refusal, Textarea } from "@/components/ui/field";
+import { Refusal } from "@/components/ui/field";
 
 import { type Table, tableAnswerQuery } from "./queries";
+import { QueryForm } from "./query-form";
+import { SqlForm } from "./sql-form";
+import { EMPTY, readQuery, toSql } from "./structured-query";
 import { TableAnswer } from "./table-answer";
-import { exampleQueries } from "./table-words";
 
-const LONGEST_SQL = 10_000;
+/** A question about a table as the address says it: SQL, or a query of the form. */
+export interface Question {
+  sql: string;
+  form: string;
+  isSql: boolean;
+}
 
-/** A query about a table, as the address says, with its answer. */
+/** Ask a table by a form or in SQL; the answer follows. */
 export function TableQuestion({
   document,
   table,
-  sql,
+  question,
   onAsk,
 }: {
   document: DocumentDetail;
   table: Table;
-  sql: string;
-  onAsk: (sql: string) => void;
+  question: Question;
+  onAsk: (question: Question) => void;
 }) {
-  const [draft, setDraft] = useState<string | null>(null);
+  const { columns } = table;
+  const query = readQuery(question.form, columns);
+  const isSql = question.isSql || question.sql !== "";
+  const sql = isSql ? question.sql : query === null ? "" : toSql(query, columns);
   const { data, error, isFetching, refetch } = useQuery(tableAnswerQuery(document, table.table_id, sql));
-  const [field, hint, problem] = [useId(), useId(), useId()];
-  const text = draft ?? sql;
   const isRefused = error instanceof ApiError && error.status < 500 && !isFetching;
-  const ask = (wanted: string) => {
-    if (wanted.trim() === "" || isFetching) return;
-    setDraft(null);
-    if (wanted === sql) void refetch();
+  const refusal = isRefused ? (error.fields.find((item) => item.field === "sql")?.reason ?? error.message) : null;
+  const ask = (wanted: Question, wantedSql: string) => {
+    if (wantedSql === sql && wanted.sql === question.sql && wanted.form === question.form) void refetch();
     else onAsk(wanted);
   };
   return (
     <section className="flex flex-col gap-3">
-      <form
-        className="flex flex-col gap-2"
-        onSubmit={(event) => {
-          event.preventDefault();
-          ask(text);
-        }}
-      >
-        <label htmlFor={field} className="text-lg font-semibold">
-          Ask in SQL
-        </label>
-        <Textarea
-          id={field}
-          className="font-mono"
-          rows={4}
-          spellCheck={false}
-          autoCapitalize="off"
-          autoComplete="off"
-          maxLength={LONGEST_SQL}
-          value={text}
-          aria-describedby={isRefused ? `${hint} ${problem}` : hint}
-          aria-invalid={isRefused}
-          onChange={(event) => setDraft(event.target.value)}
-          onKeyDown={(event) => {
-            if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
-            event.preventDefault();
-            ask(text);
-          }}
-        />
-        <p id={hint} className="text-text-3">
-          One SELECT about the table, which is named rows. Write names of columns in double quotes. Ctrl+Enter asks.
-        </p>
-        {isRefused && (
-          <span id={problem}>
-            <Refusal>{error.fields.find((item) => item.field === "sql")?.reason ?? error.message}</Refusal>
-          </span>
-        )}
-        <div className="flex flex-wrap items-center gap-2">
-          <Button type="submit" variant="primary" className="min-w-[88px]" disabled={text.trim() === "" || isFetching}>
-            {isFetching ? "Asking…" : "Ask"}
+      <div className="flex flex-wrap items-center gap-2">
+        <h3 className="text-lg font-semibold">Ask the table</h3>
+        <div role="group" aria-label="Way to ask" className="flex gap-1">
+          <Button
+            size="small"
+            className={isSql ? "" : "bg-selected"}
+            aria-pressed={!isSql}
+            onClick={() => onAsk({ sql: "", form: question.form, isSql: false })}
+          >
+            Form
           </Button>
-          <span className="ml-2 text-text-2">Examples</span>
-          {exampleQueries(table.columns).map((example) => (
-            <Button key={example.label} size="small" className="max-w-full" title={example.sql} onClick={() => ask(example.sql)}>
-              <span className="truncate">{example.label}</span>
-            </Button>
-          ))}
+          <Button
+            size="small"
+            className={isSql ? "bg-selected" : ""}
+            aria-pressed={isSql}
+            onClick={() => onAsk({ sql, form: question.form, isSql: true })}
+          >
+            SQL
+          </Button>
         </div>
-      </form>
+      </div>
+      {isSql ? (
+        <SqlForm
+          key={question.sql}
+          table={table}
+          sql={question.sql}
+          refusal={refusal}
+          isAsking={isFetching}
+          onAsk={(wanted) => ask({ sql: wanted, form: question.form, isSql: true }, wanted)}
+        />
+      ) : (
+        <>
+          <QueryForm
+            key={question.form}
+            columns={columns}
+            query={query ?? EMPTY}
+            isAsking={isFetching}
+            onAsk={(wanted) => ask({ sql: "", form: JSON.stringify(wanted), isSql: false }, toSql(wanted, columns))}
+            onEditAsSql={(wanted) => onAsk({ sql: wanted, form: question.form, isSql: true })}
+          />
+          {refusal !== null && <Refusal>{refusal}</Refusal>}
+        </>
+      )}
       {isFetching ? (
         <SkeletonBlock lines={6} />
       ) : error ? (

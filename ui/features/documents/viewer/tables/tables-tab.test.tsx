@@ -41,6 +41,8 @@ const ANSWER = {
   rests_on: "exact",
 };
 
+const SQL = "?isSql=true";
+
 const reply = (status: number, body: object) => ({
   [status < 400 ? "data" : "error"]: body,
   response: new Response(null, { status }),
@@ -82,7 +84,7 @@ describe("the tables of a document", () => {
   });
 
   it("are asked by the keyboard, and the answer names its rows", async () => {
-    const post = open({});
+    const post = open({}, SQL);
     await userEvent.type(await box(), "SELECT sum(Amount) AS total FROM rows{Control>}{Enter}{/Control}");
     const result = await screen.findByRole("table", { name: "Result" });
     expect(within(result).getByRole("row", { name: "7" })).toBeTruthy();
@@ -93,7 +95,7 @@ describe("the tables of a document", () => {
   });
 
   it("answer an example at once", async () => {
-    const post = open({});
+    const post = open({}, SQL);
     await userEvent.click(await screen.findByRole("button", { name: "Amount by Region" }));
     await screen.findByRole("table", { name: "Result" });
     expect(asked(post)[0]).toContain('GROUP BY "Region"');
@@ -101,7 +103,7 @@ describe("the tables of a document", () => {
   });
 
   it("tell what is wrong with a query, and keep it", async () => {
-    const post = open({});
+    const post = open({}, SQL);
     const reason = "There is no column 'Amuont'. Columns: Region, Amount.";
     post.mockResolvedValueOnce(reply(400, { code: "invalid_query", detail: `sql: ${reason}`, errors: [{ field: "sql", reason }] }));
     await userEvent.type(await box(), "SELECT Amuont FROM rows");
@@ -111,6 +113,30 @@ describe("the tables of a document", () => {
     await userEvent.click(screen.getByRole("button", { name: "Ask" }));
     await screen.findByRole("table", { name: "Result" });
     expect(screen.queryByRole("alert")).toBeNull();
+  });
+
+  it("are asked by a form, whose query the address keeps", async () => {
+    const post = open({});
+    await userEvent.click(await screen.findByRole("button", { name: "Add condition" }));
+    await userEvent.selectOptions(screen.getByLabelText("Column of condition 1"), "Amount");
+    await userEvent.selectOptions(screen.getByLabelText("Comparison of condition 1"), "is at least");
+    await userEvent.click(screen.getByRole("button", { name: "Ask" }));
+    expect((await screen.findByRole("alert")).textContent).toBe("Enter a value.");
+    await userEvent.type(screen.getByLabelText(/Value of condition 1/), "1,000");
+    await userEvent.click(screen.getByRole("button", { name: "Add group" }));
+    await userEvent.click(screen.getByRole("button", { name: "Add calculation" }));
+    await userEvent.selectOptions(screen.getByLabelText("Sort by"), "sum of Amount");
+    await userEvent.click(screen.getByRole("button", { name: "Ask" }));
+    await screen.findByRole("table", { name: "Result" });
+    const sql =
+      'SELECT "Region", sum("Amount") AS "sum of Amount"\nFROM rows\nWHERE "Amount" >= 1000\nGROUP BY "Region"\n' +
+      'ORDER BY "sum of Amount" DESC NULLS LAST';
+    expect(asked(post)).toEqual([sql]);
+    expect(screen.getByLabelText<HTMLInputElement>("Value of condition 1").value).toBe("1,000");
+    await userEvent.click(screen.getByRole("button", { name: "Edit as SQL" }));
+    expect((await box()).value).toBe(sql);
+    await userEvent.click(screen.getByRole("button", { name: "Form" }));
+    expect((await screen.findByLabelText<HTMLInputElement>("Value of condition 1")).value).toBe("1,000");
   });
 
   it("open on the query of the address", async () => {

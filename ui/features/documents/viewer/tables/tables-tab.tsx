@@ -1,7 +1,7 @@
 "use client";
 
 import { useQuery } from "@tanstack/react-query";
-import { parseAsString, useQueryStates } from "nuqs";
+import { parseAsBoolean, parseAsString, useQueryStates } from "nuqs";
 
 import type { DocumentDetail } from "@/api/queries";
 import { EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
@@ -14,7 +14,7 @@ import { formatCount } from "@/lib/format";
 
 import { type Table, tablesQuery } from "./queries";
 import { RowsTable } from "./rows-table";
-import { TableQuestion } from "./table-question";
+import { type Question, TableQuestion } from "./table-question";
 import { isNumber, tableSize, tableTitle } from "./table-words";
 
 /** Columns up to this number are shown unfolded. */
@@ -22,7 +22,12 @@ const FEW_COLUMNS = 12;
 
 /** The tables of a document: columns, first rows, and answers to queries about the rows. */
 export function TablesTab({ document }: { document: DocumentDetail }) {
-  const [url, setUrl] = useQueryStates({ table: parseAsString.withDefault(""), sql: parseAsString.withDefault("") });
+  const [url, setUrl] = useQueryStates({
+    table: parseAsString.withDefault(""),
+    sql: parseAsString.withDefault(""),
+    form: parseAsString.withDefault(""),
+    isSql: parseAsBoolean.withDefault(false),
+  });
   const { data, error, isFetching, refetch } = useQuery(tablesQuery(document));
   if (error && data === undefined) return <ErrorState error={error} retry={() => void refetch()} />;
   if (data === undefined) return <SkeletonBlock lines={10} />;
@@ -49,7 +54,8 @@ export function TablesTab({ document }: { document: DocumentDetail }) {
         {table === undefined
           ? !data?.problem && (
               <EmptyState title="No tables found">
-                Spreadsheets have a table on each sheet. In other files, tables count whose first row names their columns.
+                Spreadsheets have a table on each sheet. In other files, tables count whose first row names their columns. Scanned pages
+                have none.
               </EmptyState>
             )
           : tables.length > 1 && (
@@ -57,7 +63,7 @@ export function TablesTab({ document }: { document: DocumentDetail }) {
                 <span className="font-medium">Table</span>
                 <Select
                   value={table.table_id}
-                  onChange={(event) => void setUrl({ table: event.target.value, sql: null }, { history: "push" })}
+                  onChange={(event) => void setUrl({ table: event.target.value, sql: null, form: null, isSql: null }, { history: "push" })}
                 >
                   {tables.map((each) => (
                     <option key={each.table_id} value={each.table_id}>
@@ -72,8 +78,8 @@ export function TablesTab({ document }: { document: DocumentDetail }) {
             key={table.table_id}
             document={document}
             table={table}
-            sql={url.sql}
-            onAsk={(sql) => void setUrl({ table: table.table_id, sql }, { history: "push" })}
+            question={url}
+            onAsk={(question) => void setUrl({ table: table.table_id, ...question }, { history: "push" })}
           />
         )}
       </div>
@@ -81,7 +87,17 @@ export function TablesTab({ document }: { document: DocumentDetail }) {
   );
 }
 
-function OneTable({ document, table, sql, onAsk }: { document: DocumentDetail; table: Table; sql: string; onAsk: (sql: string) => void }) {
+function OneTable({
+  document,
+  table,
+  question,
+  onAsk,
+}: {
+  document: DocumentDetail;
+  table: Table;
+  question: Question;
+  onAsk: (question: Question) => void;
+}) {
   return (
     <>
       <section className="flex flex-col gap-3">
@@ -99,7 +115,7 @@ function OneTable({ document, table, sql, onAsk }: { document: DocumentDetail; t
           rows={table.sample.map((values) => ({ values }))}
         />
       </section>
-      <TableQuestion document={document} table={table} sql={sql} onAsk={onAsk} />
+      <TableQuestion document={document} table={table} question={question} onAsk={onAsk} />
     </>
   );
 }
