@@ -30,7 +30,7 @@ _PATTERN = (
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 # English has about 4.5 characters in a token; windows are widened by doubling where a text has more.
-_CHARACTERS_PER_TOKEN = 6
+CHARACTERS_PER_TOKEN = 6
 
 
 def without_surrogates(text: str) -> str:
@@ -51,7 +51,7 @@ def prefix_end(text: str, start: int, end: int, max_tokens: int) -> int:
 
     `text` has no lone surrogates. Return `end` if all of `text[start:end]` fits.
     """
-    width = max_tokens * _CHARACTERS_PER_TOKEN
+    width = max_tokens * CHARACTERS_PER_TOKEN
     while True:
         window_end = min(end, start + width)
         tokens = _encoding().encode_ordinary(text[start:window_end])
@@ -74,7 +74,7 @@ def prefix_end(text: str, start: int, end: int, max_tokens: int) -> int:
 
 def suffix_start(text: str, start: int, end: int, max_tokens: int) -> int:
     """Return the start of a slice up to `end` with about `max_tokens` tokens, not before `start`."""
-    width = max_tokens * _CHARACTERS_PER_TOKEN
+    width = max_tokens * CHARACTERS_PER_TOKEN
     while True:
         window_start = max(start, end - width)
         tokens = _encoding().encode_ordinary(text[window_start:end])

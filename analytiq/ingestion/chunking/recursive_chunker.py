@@ -18,12 +18,31 @@ _LEVELS = [
 
 
 class _Recursive(RecursiveChunker):
+    def __init__(self, *, chunk_size: int) -> None:
+        super().__init__(
+            tokenizer=CountingTokenizer(),
+            chunk_size=chunk_size,
+            rules=RecursiveRules(levels=_LEVELS),
+            min_characters_per_chunk=1,
+        )
+        self._counts: dict[str, int] = {}
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Cut a text; a piece without the next level's delimiter is counted once, not at each level."""
+        self._counts = {}
+        yield from partition(self.chunk(text))
+        self._counts = {}
+
     def _estimate_token_count(  # pyright: ignore[reportIncompatibleVariableOverride]  # a method, undecorated
         self, text: str
     ) -> int:
         # Chonkie's method keeps the last 4,096 texts of the process in a cache: pieces of documents, some as
-        # long as a document, of all organizations. Counting again costs less than that.
-        return count_tokens(text)
+        # long as a document, of all organizations. These counts live as long as their document is cut.
+        counts = self._counts
+        count = counts.get(text)
+        if count is None:
+            count = counts[text] = count_tokens(text)
+        return count
 
 
 def create(*, chunk_size: int, chunk_overlap: int) -> SpanChunker:
@@ -32,14 +51,5 @@ def create(*, chunk_size: int, chunk_overlap: int) -> SpanChunker:
     Chonkie's RecursiveChunker has no overlap, and its OverlapRefinery changes the text of chunks, so that
     they are no longer slices; `spans.overlapping` makes the overlap of real slices.
     """
-    recursive = _Recursive(
-        tokenizer=CountingTokenizer(),
-        chunk_size=own_tokens(chunk_size=chunk_size, chunk_overlap=chunk_overlap),
-        rules=RecursiveRules(levels=_LEVELS),
-        min_characters_per_chunk=1,
-    )
-
-    def split(text: str) -> Iterator[tuple[int, int]]:
-        return partition(recursive.chunk(text))
-
-    return SpanChunker(split, chunk_size=chunk_size, chunk_overlap=chunk_overlap)
+    recursive = _Recursive(chunk_size=own_tokens(chunk_size=chunk_size, chunk_overlap=chunk_overlap))
+    return SpanChunker(recursive.spans, chunk_size=chunk_size, chunk_overlap=chunk_overlap)

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from analytiq.inference.tokens import count_tokens, prefix_end, suffix_start
+from analytiq.inference.tokens import CHARACTERS_PER_TOKEN, count_tokens, prefix_end, suffix_start
 
 _BREAKS = (" ", "\n", "\t", "\u3000", "。", "！", "？", "、", "，", "；")
 _SENTENCE_START = re.compile(r"[.!?][\"'”’)\]]*\s+|\n\s*|[。！？]\s*")
@@ -80,7 +80,12 @@ def overlapping(text: str, spans: Iterable[Span], *, max_tokens: int, overlap: i
 
 
 def _first_fitting(text: str, start: int, end: int, max_tokens: int, lookback: float) -> tuple[Span, int]:
-    """Return the first span of `text[start:end]`, and the start of the rest."""
+    """Return the first span of `text[start:end]`, which has no blanks at its ends, and the start of the rest."""
+    if end - start <= max_tokens * CHARACTERS_PER_TOKEN:
+        # What a splitter proposes mostly fits: one count tells, where `prefix_end` would count once more.
+        token_count = count_tokens(text[start:end])
+        if token_count <= max_tokens:
+            return Span(start, end, token_count), end
     limit = max_tokens
     while limit > 0:
         cut = prefix_end(text, start, end, limit)
