@@ -31,7 +31,7 @@ ID = re.compile(r"[0-9a-f]{24}")
 @pytest.fixture(scope="module")
 def schema(running: Running) -> Body:
     """The schema that the running API serves."""
-    return accepted(httpx.get(f"{running.url}/openapi.json"))
+    return accepted(httpx.get(f"{running.url}/openapi.json", timeout=60))
 
 
 def with_real_ids(example: Any, ids: Mapping[str, str], name: str = "tag_id") -> Any:

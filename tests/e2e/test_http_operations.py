@@ -107,7 +107,7 @@ def test_every_answer_forbids_sniffing_framing_and_referring(client: httpx.Clien
 
 
 def test_schema_is_served_and_documentation_pages_are_not(running: Running) -> None:
-    assert accepted(httpx.get(f"{running.url}/openapi.json"))["openapi"].startswith("3.")
+    assert accepted(httpx.get(f"{running.url}/openapi.json", timeout=60))["openapi"].startswith("3.")
     for path in ("/docs", "/redoc"):
         assert httpx.get(f"{running.url}{path}").status_code == 404
 

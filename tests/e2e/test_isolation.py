@@ -98,7 +98,7 @@ class Victim:
 @pytest.fixture(scope="module")
 def schema(running: Running) -> Body:
     """The schema that the running API serves."""
-    return accepted(httpx.get(f"{running.url}/openapi.json"))
+    return accepted(httpx.get(f"{running.url}/openapi.json", timeout=60))
 
 
 @pytest.fixture(scope="module")
