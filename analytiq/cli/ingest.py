@@ -16,9 +16,8 @@ from analytiq.cli.ingestion import Ingestion, Wishes, tell_skipped
 from analytiq.cli.metadata_options import read_metadata
 from analytiq.cli.options import DataDir
 from analytiq.cli.web_ingestion import WebWishes, ingest_addresses, is_address, require_no_options_of_files
-from analytiq.client import Client, KnowledgeBase, Tag
+from analytiq.client import Client, DuplicatePolicy, KnowledgeBase, Tag
 from analytiq.errors import InvalidInputError
-from analytiq.models.upload import DuplicatePolicy
 from analytiq.settings import read_settings
 
 app = typer.Typer()

@@ -7,9 +7,8 @@ import typer
 from analytiq.cli.connection import api_client
 from analytiq.cli.console import note, print_rows
 from analytiq.cli.options import DataDir
-from analytiq.client import Client
+from analytiq.client import Client, FieldType, MisfitPolicy
 from analytiq.errors import InvalidInputError
-from analytiq.models.metadata_field import FieldType, MisfitPolicy
 
 app = typer.Typer(help="Manage the declared types of documents' metadata.", no_args_is_help=True)
 

@@ -1,5 +1,6 @@
 """Base classes of the API's answers. Unknown fields are kept."""
 
+from datetime import datetime
 from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -10,7 +11,8 @@ Item = TypeVar("Item")
 class Answer(BaseModel):
     """An immutable answer, or a part of one."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    # Built when first used: an import makes 150 of them, a program uses some.
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
 
 class Page(Answer, Generic[Item]):
@@ -27,3 +29,12 @@ class Failure(Answer):
 
     code: str
     detail: str
+    at: datetime | None = None
+
+
+class JobProgress(Answer):
+    """Progress of a running job: `done` of `total` `unit`s (pages, chunks)."""
+
+    done: int
+    total: int
+    unit: str

@@ -2,15 +2,7 @@
 
 from datetime import datetime
 
-from analytiq.client.answers import Answer, Failure
-
-
-class JobProgress(Answer):
-    """Progress of a running job: `done` of `total` `unit`s (pages, chunks)."""
-
-    done: int
-    total: int
-    unit: str
+from analytiq.client.answers import Answer, Failure, JobProgress
 
 
 class Job(Answer):
@@ -39,6 +31,7 @@ class Job(Answer):
     created_at: datetime
     updated_at: datetime
     request_id: str | None
+    generation_id: str | None = None
 
 
 class JobAttempt(Answer):
@@ -55,6 +48,8 @@ class JobAttempt(Answer):
     worker: str | None
     started_at: datetime
     ended_at: datetime
+    generation_id: str | None = None
+    request_id: str | None = None
 
 
 class JobDetail(Job):
@@ -142,6 +137,8 @@ class ReconcileRun(Answer):
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
+    rebuild_cache: bool = False
+    expires_at: datetime | None = None
 
     @property
     def is_over(self) -> bool:
@@ -171,3 +168,36 @@ class DocumentLog(Answer):
     total_count: int
     skip: int
     jobs: list[Job]
+
+
+class ListedJob(Job):
+    """A job of a list; names only if the call includes them."""
+
+    document_name: str | None
+    kb_name: str | None
+
+
+class WorkerJob(Answer):
+    """A job that a worker runs."""
+
+    job_id: str
+    kind: str
+
+
+class Worker(Answer):
+    """A running worker process; `jobs` are those of the organization, `job_count` of all."""
+
+    name: str
+    host: str
+    started_at: datetime
+    seen_at: datetime
+    slots: int
+    jobs: list[WorkerJob]
+    job_count: int
+    problems: list[str]
+
+
+class Workers(Answer):
+    """The running worker processes."""
+
+    workers: list[Worker]

@@ -1,10 +1,9 @@
-"""Client calls for jobs."""
+"""Operations on jobs and workers."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from analytiq.client.answers import Page
-from analytiq.client.connection import Connection, Query
+from analytiq.client.calls import call, get, given, page, post
 from analytiq.client.job_models import (
     DocumentLog,
     DocumentStatus,
@@ -15,13 +14,19 @@ from analytiq.client.job_models import (
     JobErrorGroup,
     JobErrors,
     JobReplay,
+    ListedJob,
+    Worker,
+    Workers,
 )
+from analytiq.client.operations import Calls, operation
 from analytiq.client.paths import segment
+from analytiq.client.steps import Flow, Request
 
 
-class JobCalls(Connection):
-    """Calls for jobs."""
+class JobCalls(Calls):
+    """Jobs and the workers that run them."""
 
+    @operation
     def jobs_page(
         self,
         *,
@@ -30,9 +35,10 @@ class JobCalls(Connection):
         kb_id: str | None = None,
         document_id: str | None = None,
         error_code: str | None = None,
+        include: Sequence[str] = (),
         skip: int = 0,
         limit: int = 10,
-    ) -> Page[Job]:
+    ) -> "Flow[Page[ListedJob]]":
         """Return a page of jobs, latest change first, with the total count.
 
         There is no iteration over all: jobs change their place in this list as they run.
@@ -43,26 +49,31 @@ class JobCalls(Connection):
             kb_id: of this knowledge base.
             document_id: of this document.
             error_code: of the last failed attempt.
+            include: `names`: with the names of the document and the knowledge base.
             skip: number of jobs to skip.
             limit: most jobs to return, up to 100.
         """
-        query: Query = {
+        query = {
             "state": list(states) or None,
             "kind": list(kinds) or None,
             "kb_id": kb_id,
             "document_id": document_id,
             "error_code": error_code,
+            "include": list(include) or None,
         }
-        return self._page("/jobs", "jobs", Job, query, skip=skip, limit=limit)
+        return page("/jobs", "jobs", ListedJob, query, skip=skip, limit=limit)
 
-    def job(self, job_id: str) -> JobDetail:
+    @operation
+    def job(self, job_id: str) -> Flow[JobDetail]:
         """Return a job with its latest attempts; 404 once it is finished."""
-        return JobDetail.model_validate_json(self._transport.call("GET", _path(job_id)))
+        return get(_path(job_id), JobDetail)
 
-    def replay_job(self, job_id: str) -> None:
+    @operation
+    def replay_job(self, job_id: str) -> Flow[None]:
         """Run a failed job again, as if it had never been tried; 409 if it has not failed."""
-        self._transport.call("POST", f"{_path(job_id)}/replay")
+        yield from call(Request("POST", f"{_path(job_id)}/replay"))
 
+    @operation
     def replay_jobs(
         self,
         *,
@@ -71,18 +82,19 @@ class JobCalls(Connection):
         document_id: str | None = None,
         error_code: str | None = None,
         is_all: bool = False,
-    ) -> int:
+    ) -> Flow[int]:
         """Run matching failed jobs again, or with `is_all` every one; return their number."""
-        narrowing = {"kind": kind, "kb_id": kb_id, "document_id": document_id, "error_code": error_code}
-        body: dict[str, Any] = {name: value for name, value in narrowing.items() if value is not None}
-        if is_all:
-            body["all"] = True
-        return JobReplay.model_validate_json(self._transport.call("POST", "/jobs/replay", json=body)).replayed
+        body = given(
+            kind=kind, kb_id=kb_id, document_id=document_id, error_code=error_code, all=True if is_all else None
+        )
+        return (yield from post("/jobs/replay", JobReplay, body)).replayed
 
-    def cancel_job(self, job_id: str) -> Job:
+    @operation
+    def cancel_job(self, job_id: str) -> Flow[Job]:
         """Cancel a job: a waiting one ends at once, a running one within seconds."""
-        return Job.model_validate_json(self._transport.call("POST", f"{_path(job_id)}/cancel"))
+        return post(f"{_path(job_id)}/cancel", Job)
 
+    @operation
     def cancel_jobs(
         self,
         *,
@@ -92,7 +104,7 @@ class JobCalls(Connection):
         document_id: str | None = None,
         error_code: str | None = None,
         is_all: bool = False,
-    ) -> JobCancellation:
+    ) -> Flow[JobCancellation]:
         """Cancel matching jobs, or with `is_all` every one, except deletions.
 
         Args:
@@ -103,35 +115,40 @@ class JobCalls(Connection):
             error_code: of the last failed attempt.
             is_all: every job of the organization.
         """
-        narrowing = {"kind": kind, "kb_id": kb_id, "document_id": document_id, "error_code": error_code}
-        body: dict[str, Any] = {name: value for name, value in narrowing.items() if value is not None}
-        if is_all:
-            body["all"] = True
-        if state is not None:
-            body["state"] = state
-        return JobCancellation.model_validate_json(self._transport.call("POST", "/jobs/cancel", json=body))
-
-    def job_counts(self) -> JobCounts:
-        """Count waiting, running and failed jobs of each kind."""
-        return JobCounts.model_validate_json(self._transport.call("GET", "/jobs/counts"))
-
-    def job_errors(self, *, kinds: Sequence[str] = (), kb_id: str | None = None) -> list[JobErrorGroup]:
-        """Return matching failed jobs, by error; most frequent first."""
-        query: Query = {"kind": list(kinds) or None, "kb_id": kb_id}
-        answer = self._transport.call("GET", "/jobs/errors", query=query)
-        return JobErrors.model_validate_json(answer).errors
-
-    def document_status(self, document_id: str) -> DocumentStatus:
-        """Summarize a document's work in one word: PENDING, RUNNING, SUCCESS or FAILURE."""
-        return DocumentStatus.model_validate_json(
-            self._transport.call("GET", f"/documents/{segment(document_id)}/status")
+        body = given(
+            kind=kind,
+            kb_id=kb_id,
+            document_id=document_id,
+            error_code=error_code,
+            all=True if is_all else None,
+            state=state,
         )
+        return post("/jobs/cancel", JobCancellation, body)
 
-    def document_log(self, document_id: str, *, skip: int = 0, limit: int = 10) -> DocumentLog:
+    @operation
+    def job_counts(self) -> Flow[JobCounts]:
+        """Count waiting, running and failed jobs of each kind."""
+        return get("/jobs/counts", JobCounts)
+
+    @operation
+    def job_errors(self, *, kinds: Sequence[str] = (), kb_id: str | None = None) -> Flow[list[JobErrorGroup]]:
+        """Return matching failed jobs, by error; most frequent first."""
+        return (yield from get("/jobs/errors", JobErrors, {"kind": list(kinds) or None, "kb_id": kb_id})).errors
+
+    @operation
+    def document_status(self, document_id: str) -> Flow[DocumentStatus]:
+        """Summarize a document's work in one word: PENDING, RUNNING, SUCCESS or FAILURE."""
+        return get(f"/documents/{segment(document_id)}/status", DocumentStatus)
+
+    @operation
+    def document_log(self, document_id: str, *, skip: int = 0, limit: int = 10) -> Flow[DocumentLog]:
         """Return a page of a document's log, latest first, with its unfinished jobs."""
-        query: Query = {"skip": skip, "limit": limit}
-        answer = self._transport.call("GET", f"/documents/{segment(document_id)}/log", query=query)
-        return DocumentLog.model_validate_json(answer)
+        return get(f"/documents/{segment(document_id)}/log", DocumentLog, {"skip": skip, "limit": limit})
+
+    @operation
+    def workers(self) -> Flow[list[Worker]]:
+        """Return the running worker processes with their jobs."""
+        return (yield from get("/workers", Workers)).workers
 
 
 def _path(job_id: str) -> str:

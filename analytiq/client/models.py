@@ -4,8 +4,8 @@ from datetime import datetime
 
 from pydantic import Field, JsonValue
 
-from analytiq.client.answers import Answer, Failure
-from analytiq.models.document import ExternalIdentity
+from analytiq.client.answers import Answer, Failure, JobProgress
+from analytiq.client.values import ExternalIdentity
 
 
 class Tag(Answer):
@@ -15,6 +15,8 @@ class Tag(Answer):
     name: str
     color: str
     description: str
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
 
 
 class IndexingState(Answer):
@@ -32,6 +34,10 @@ class IndexingState(Answer):
     skipped_flaws: list[str] = Field(default_factory=list)
     """Kinds of flawed text that its chunks leave out."""
     skipped_word_count: int = 0
+    error: Failure | None = None
+    progress: JobProgress | None = None
+    waiting_since: datetime | None = None
+    indexed_at: datetime | None = None
 
     @property
     def is_final(self) -> bool:
@@ -74,6 +80,9 @@ class Document(Answer):
     page_count: int | None
     created_at: datetime
     updated_at: datetime
+    content_type: str = ""
+    sha256: str = ""
+    character_count: int | None = None
 
 
 class DocumentDetail(Document):
@@ -124,6 +133,7 @@ class DocumentsChanged(Answer):
     changed_ids: list[str]
     unchanged_count: int
     refused: list[DocumentRefusal]
+    next: str | None = None
 
 
 class UploadedDocument(Answer):
@@ -293,6 +303,12 @@ class KnowledgeBase(Answer):
     chunk_count: int
     texts_go_to: Destination | None = None
     """Set for a new knowledge base only."""
+    vector_store: str = ""
+    keyword_index: str | None = None
+    empty_document_count: int = 0
+    last_indexed_at: datetime | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
 
 
 class IndexedChunk(Answer):
@@ -342,3 +358,67 @@ class ChunkPreview(Answer):
     character_count: int
     is_complete: bool
     skipped_character_count: int = 0
+
+
+class FailureCount(Answer):
+    """Failed documents with the same error, and the message of one of them."""
+
+    error_code: str
+    detail: str
+    count: int
+
+
+class DocumentCounts(Answer):
+    """Numbers of documents by state, and of failed documents by error."""
+
+    total: int
+    uploaded: int
+    extracting: int
+    extracted: int
+    failed: int
+    empty: int
+    failures: list[FailureCount]
+
+
+class ListedDocument(Document):
+    """A document of a list; its states in knowledge bases only if the call includes them."""
+
+    knowledge_bases: list[IndexingState] | None
+
+
+class ListedKnowledgeBase(KnowledgeBase):
+    """A knowledge base of a list, with its unfinished work."""
+
+    unfinished_jobs: int
+    given_up_jobs: int
+    given_up_reason: str | None
+    jobs_waiting_for_provider: int
+    provider_reason: str | None
+
+
+class IndexedDocument(Answer):
+    """A document in a knowledge base."""
+
+    document_id: str
+    document_name: str
+    chunk_count: int
+    indexed_at: datetime
+
+
+class DocumentsRetried(Answer):
+    """The number of documents that are extracted or indexed again."""
+
+    retried: int
+
+
+class DocumentsAtPaths(Answer):
+    """A part of the documents of a lookup; `next` is None in the last."""
+
+    documents: list[DocumentAtPath]
+    next: str | None
+
+
+class DocumentsProgress(Answer):
+    """Documents with their progress."""
+
+    documents: list[DocumentDetail]

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from analytiq.client.answers import Answer
 from analytiq.client.models import Destination
-from analytiq.models.metadata_field import FieldType
+from analytiq.client.values import FieldType
 
 
 class Organization(Answer):
@@ -16,6 +16,9 @@ class Organization(Answer):
     name: str
     cache_scope: str
     created_at: datetime
+    may_share_cache: bool = False
+    permission: str = ""
+    permission_needed: dict[str, str] = Field(default_factory=dict[str, str])
 
 
 class ModelRateLimit(Answer):
@@ -56,7 +59,7 @@ class OrganizationSettings(Answer):
     ocr_languages: list[str] | None
     available_ocr_languages: list[str]
     rate_limits: RateLimits
-    vision: Vision = Vision()
+    vision: Vision = Field(default_factory=Vision)
     skipped_flaws: list[str] = Field(default_factory=list)
     server: ServerSettings
 
@@ -209,3 +212,29 @@ class Forecast(Answer):
     is_estimated: bool
     sampled_documents: int
     sampled_characters: int
+
+
+class UsageGroup(Answer):
+    """SPUs of one knowledge base, operation or model."""
+
+    id: str | None
+    name: str | None
+    spus: int
+
+
+class UsageDay(Answer):
+    """SPUs of one day by group, and those of the groups that are not shown."""
+
+    day: str
+    spus: list[int]
+    other_spus: int
+
+
+class DailyUsage(Answer):
+    """SPUs by day; `spus` of a day are in the order of `groups`."""
+
+    total_spus: int
+    total_saved_spus: int
+    total_unconfirmed_spus: int
+    groups: list[UsageGroup]
+    days: list[UsageDay]

@@ -3,14 +3,12 @@
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import Field, JsonValue
+
+from analytiq.client.answers import Answer, Failure
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class Model(_Answer):
+class Model(Answer):
     """An available model; None means unknown. `kind`: chat, embedding, rerank or unknown."""
 
     model: str
@@ -26,7 +24,7 @@ class Model(_Answer):
     output_usd_per_million_tokens: float | None = None
 
 
-class PromptVersion(_Answer):
+class PromptVersion(Answer):
     """A version of a prompt, which never changes."""
 
     prompt_id: str
@@ -52,7 +50,7 @@ class Prompt(PromptVersion):
     updated_at: datetime
 
 
-class RunUsage(_Answer):
+class RunUsage(Answer):
     """Usage of a run; `cost_usd` excludes calls of unknown price."""
 
     model_calls: int
@@ -64,14 +62,7 @@ class RunUsage(_Answer):
     spus: int
 
 
-class RunFailure(_Answer):
-    """The cause of a missing answer."""
-
-    code: str
-    detail: str
-
-
-class PromptRun(_Answer):
+class PromptRun(Answer):
     """A run; `answer` is an object if the version has a schema, else a text."""
 
     run_id: str
@@ -84,10 +75,11 @@ class PromptRun(_Answer):
     answer: JsonValue
     usage: RunUsage
     warnings: list[str]
-    error: RunFailure | None
+    error: Failure | None
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
+    has_erased_passages: bool = False
 
     @property
     def is_over(self) -> bool:
@@ -102,7 +94,7 @@ class PromptRunDetail(PromptRun):
     steps: list[dict[str, Any]]
 
 
-class PromptResult(_Answer):
+class PromptResult(Answer):
     """The current answer of a version for a document."""
 
     prompt_id: str
@@ -116,15 +108,18 @@ class PromptResult(_Answer):
     updated_at: datetime
     is_current: bool | None = None
     """True if the document still has the text of the run."""
+    edited_at: datetime | None = None
+    verified_at: datetime | None = None
+    created_at: datetime | None = None
 
 
-class PromptRunsStarted(_Answer):
+class PromptRunsStarted(Answer):
     """The requested runs."""
 
     runs: list[PromptRun]
 
 
-class LlmUsageItem(_Answer):
+class LlmUsageItem(Answer):
     """Calls to chat and reranking models of one day, operation, model and knowledge base."""
 
     day: str
@@ -138,10 +133,30 @@ class LlmUsageItem(_Answer):
     unpriced_calls: int
 
 
-class LlmUsage(_Answer):
+class LlmUsage(Answer):
     """Calls to chat and reranking models, and their cost."""
 
     total_calls: int
     total_cost_usd: float
     cost_usd_by_kb: dict[str, float]
     items: list[LlmUsageItem]
+    kb_names: dict[str, str] = Field(default_factory=dict[str, str])
+
+
+class LastRun(Answer):
+    """The latest run of a prompt."""
+
+    run_id: str
+    version: int
+    status: str
+    error: Failure | None
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+
+
+class ListedPrompt(Prompt):
+    """A prompt of a list; its last run only if the call includes it."""
+
+    kb_name: str | None
+    last_run: LastRun | None

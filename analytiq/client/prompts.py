@@ -1,19 +1,16 @@
-"""Client calls for prompts, runs, results and models."""
+"""Operations on prompts, their runs and results."""
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import JsonValue
 
 from analytiq.client.answers import Page
-from analytiq.client.connection import Connection, Query
-from analytiq.client.models import DefaultModels
+from analytiq.client.calls import all_items, call, delete, get, given, page, post, put
+from analytiq.client.operations import Calls, listing, operation
 from analytiq.client.paths import segment
 from analytiq.client.prompt_models import (
-    LlmUsage,
-    Model,
+    ListedPrompt,
     Prompt,
     PromptResult,
     PromptRun,
@@ -21,38 +18,32 @@ from analytiq.client.prompt_models import (
     PromptRunsStarted,
     PromptVersion,
 )
-from analytiq.errors import TransientError
-
-FIRST_POLL_SECONDS = 0.1
-LONGEST_POLL_SECONDS = 2.0
+from analytiq.client.steps import Flow, Items, Request
+from analytiq.client.waiting import Waiting
 
 
-class PromptCalls(Connection):
-    """Calls for prompts, runs and results."""
+class PromptCalls(Calls):
+    """Prompts and their versions."""
 
-    def models(self, *, kind: str | None = None, name_search: str | None = None) -> Iterator[Model]:
-        """Return the available models, by name. `kind`: chat, embedding or rerank."""
-        return self._all("/models", "models", Model, {"kind": kind, "name_search": name_search})
-
-    def default_models(self) -> DefaultModels:
-        """Return the default models and the destination of their texts."""
-        return DefaultModels.model_validate_json(self._transport.call("GET", "/models/defaults"))
-
-    def llm_usage(self, *, since: datetime | None = None, until: datetime | None = None) -> LlmUsage:
-        """Sum the calls to chat and reranking models within [since, until): tokens and US dollars."""
-        query: Query = {"since": since and since.isoformat(), "until": until and until.isoformat()}
-        return LlmUsage.model_validate_json(self._transport.call("GET", "/llm-usage", query=query))
-
+    @listing
     def prompts(
-        self, *, name_search: str | None = None, tag_id: str | None = None, kb_id: str | None = None
-    ) -> Iterator[Prompt]:
-        """Yield all matching prompts, by name, in their latest versions."""
-        return self._all("/prompts", "prompts", Prompt, {"name_search": name_search, "tag_id": tag_id, "kb_id": kb_id})
+        self,
+        *,
+        name_search: str | None = None,
+        tag_id: str | None = None,
+        kb_id: str | None = None,
+        include: Sequence[str] = (),
+    ) -> Items[ListedPrompt]:
+        """Yield all matching prompts, by name, in their latest versions; `include` `last_run`: with that."""
+        query = {"name_search": name_search, "tag_id": tag_id, "kb_id": kb_id, "include": list(include) or None}
+        return all_items("/prompts", "prompts", ListedPrompt, query)
 
-    def prompt(self, prompt_id: str) -> Prompt:
+    @operation
+    def prompt(self, prompt_id: str) -> Flow[Prompt]:
         """Return a prompt."""
-        return Prompt.model_validate_json(self._transport.call("GET", f"/prompts/{segment(prompt_id)}"))
+        return get(_path(prompt_id), Prompt)
 
+    @operation
     def create_prompt(
         self,
         name: str,
@@ -64,7 +55,7 @@ class PromptCalls(Connection):
         model: str | None = None,
         runs_on_existing: bool = True,
         settings: Mapping[str, JsonValue] | None = None,
-    ) -> Prompt:
+    ) -> Flow[Prompt]:
         """Create a prompt.
 
         Args:
@@ -87,21 +78,35 @@ class PromptCalls(Connection):
             "model": model,
             "runs_on_existing": runs_on_existing,
         }
-        return Prompt.model_validate_json(self._transport.call("POST", "/prompts", json=body))
+        return post("/prompts", Prompt, body)
 
-    def update_prompt(self, prompt_id: str, changes: Mapping[str, JsonValue]) -> Prompt:
-        """Change some of the fields of `create_prompt`; all but a name make a further version, None removes a value."""
-        answer = self._transport.call("PUT", f"/prompts/{segment(prompt_id)}", json=dict(changes))
-        return Prompt.model_validate_json(answer)
+    @operation
+    def update_prompt(
+        self, prompt_id: str, changes: Mapping[str, JsonValue], *, if_version: int | None = None
+    ) -> Flow[Prompt]:
+        """Change some of the fields of `create_prompt`; all but a name make a further version, None removes a value.
 
-    def delete_prompt(self, prompt_id: str) -> None:
+        With `if_version`, the change fails (412, `stale_version`) if that is no longer the latest version.
+        """
+        headers = {} if if_version is None else {"If-Match": f'"{if_version}"'}
+        reply = yield from call(Request("PUT", _path(prompt_id), json=dict(changes), headers=headers))
+        return Prompt.model_validate_json(reply.content)
+
+    @operation
+    def delete_prompt(self, prompt_id: str) -> Flow[None]:
         """Delete it with its versions, runs and results."""
-        self._transport.call("DELETE", f"/prompts/{segment(prompt_id)}")
+        return delete(_path(prompt_id))
 
-    def prompt_versions(self, prompt_id: str) -> Iterator[PromptVersion]:
+    @listing
+    def prompt_versions(self, prompt_id: str) -> Items[PromptVersion]:
         """Yield all of its versions, latest first."""
-        return self._all(f"/prompts/{segment(prompt_id)}/versions", "versions", PromptVersion)
+        return all_items(f"{_path(prompt_id)}/versions", "versions", PromptVersion)
 
+
+class PromptRunCalls(Calls):
+    """Runs of prompts, and their results."""
+
+    @operation
     def run_prompt(
         self,
         prompt_id: str,
@@ -109,64 +114,81 @@ class PromptCalls(Connection):
         document_ids: Sequence[str] = (),
         text: str | None = None,
         version: int | None = None,
-    ) -> list[PromptRun]:
+    ) -> Flow[list[PromptRun]]:
         """Request a run on each document, or on a text; `wait_for_runs` waits for their ends."""
         body = {"document_ids": list(document_ids), "text": text, "version": version}
-        answer = self._transport.call("POST", f"/prompts/{segment(prompt_id)}/runs", json=body)
-        return PromptRunsStarted.model_validate_json(answer).runs
+        return (yield from post(f"{_path(prompt_id)}/runs", PromptRunsStarted, body)).runs
 
+    @operation
     def prompt_runs(
         self,
         *,
         prompt_id: str | None = None,
+        version: int | None = None,
         document_id: str | None = None,
         statuses: Sequence[str] = (),
         skip: int = 0,
         limit: int = 10,
-    ) -> Page[PromptRun]:
+    ) -> "Flow[Page[PromptRun]]":
         """Return a page of runs, latest first. Statuses: any of queued, running, succeeded, failed, cancelled."""
-        query: Query = {"prompt_id": prompt_id, "document_id": document_id, "status": list(statuses) or None}
-        return self._page("/runs", "runs", PromptRun, query, skip=skip, limit=limit)
+        query = {
+            "prompt_id": prompt_id,
+            "version": version,
+            "document_id": document_id,
+            "status": list(statuses) or None,
+        }
+        return page("/runs", "runs", PromptRun, query, skip=skip, limit=limit)
 
-    def prompt_run(self, run_id: str) -> PromptRunDetail:
+    @operation
+    def prompt_run(self, run_id: str) -> Flow[PromptRunDetail]:
         """Return a run with its steps."""
-        return PromptRunDetail.model_validate_json(self._transport.call("GET", f"/runs/{segment(run_id)}"))
+        return get(f"/runs/{segment(run_id)}", PromptRunDetail)
 
-    def cancel_prompt_run(self, run_id: str) -> PromptRun:
+    @operation
+    def cancel_prompt_run(self, run_id: str) -> Flow[PromptRun]:
         """Cancel a run; 409 if it is over."""
-        return PromptRun.model_validate_json(self._transport.call("POST", f"/runs/{segment(run_id)}/cancel"))
+        return post(f"/runs/{segment(run_id)}/cancel", PromptRun)
 
-    def wait_for_runs(self, run_ids: Sequence[str], *, timeout_seconds: float = 600.0) -> list[PromptRunDetail]:
+    @operation
+    def wait_for_runs(self, run_ids: Sequence[str], *, timeout_seconds: float = 600.0) -> Flow[list[PromptRunDetail]]:
         """Wait until all runs have ended, and return them in this order.
 
         Raises:
             TransientError: some are unfinished in time; they continue.
         """
-        deadline = time.monotonic() + timeout_seconds
+        waiting = Waiting(timeout_seconds)
         over: dict[str, PromptRunDetail] = {}
-        pause = FIRST_POLL_SECONDS
         while True:
             for run_id in run_ids:
-                if run_id not in over and (run := self.prompt_run(run_id)).is_over:
+                if run_id not in over and (run := (yield from self.prompt_run(run_id))).is_over:
                     over[run_id] = run
-            if len(over) == len(set(run_ids)):
+            left = len(set(run_ids)) - len(over)
+            if not left:
                 return [over[run_id] for run_id in run_ids]
-            if time.monotonic() > deadline:
-                raise TransientError(
-                    f"{len(set(run_ids)) - len(over)} runs have not ended after {timeout_seconds:g} s. They"
-                    " continue. Read their state with `prompt_run`."
-                )
-            time.sleep(pause)
-            pause = min(pause * 1.5, LONGEST_POLL_SECONDS)
+            yield waiting.pause(
+                f"{left} runs have not ended after {timeout_seconds:g} s. They continue. Read their state with"
+                " `prompt_run`."
+            )
 
+    @listing
     def prompt_results(
-        self, prompt_id: str, *, version: int | None = None, is_verified: bool | None = None
-    ) -> Iterator[PromptResult]:
+        self,
+        prompt_id: str,
+        *,
+        version: int | None = None,
+        document_id: str | None = None,
+        is_verified: bool | None = None,
+    ) -> Items[PromptResult]:
         """Yield all matching results of a prompt, oldest first."""
-        verified = None if is_verified is None else str(is_verified).lower()
-        query: Query = {"version": version, "is_verified": verified}
-        return self._all(f"/prompts/{segment(prompt_id)}/results", "results", PromptResult, query)
+        query = {"version": version, "document_id": document_id, "is_verified": is_verified}
+        return all_items(f"{_path(prompt_id)}/results", "results", PromptResult, query)
 
+    @operation
+    def prompt_result(self, prompt_id: str, document_id: str, *, version: int | None = None) -> Flow[PromptResult]:
+        """Return the result of a version (None: the latest) for a document."""
+        return get(_result_path(prompt_id, document_id), PromptResult, {"version": version})
+
+    @operation
     def update_prompt_result(
         self,
         prompt_id: str,
@@ -176,16 +198,24 @@ class PromptCalls(Connection):
         is_verified: bool | None = None,
         version: int | None = None,
         run_id: str | None = None,
-    ) -> PromptResult:
+    ) -> Flow[PromptResult]:
         """Edit an answer or verify it; `run_id`: of the result shown; 409 if another run has replaced it."""
-        body = {"answer": answer, "is_verified": is_verified, "run_id": run_id}
-        sent = {name: value for name, value in body.items() if value is not None}
-        path = f"/prompts/{segment(prompt_id)}/results/{segment(document_id)}"
-        return PromptResult.model_validate_json(
-            self._transport.call("PUT", path, query={"version": version}, json=sent)
-        )
+        body = given(answer=answer, is_verified=is_verified, run_id=run_id)
+        return put(_result_path(prompt_id, document_id), PromptResult, body, query={"version": version})
 
-    def export_prompt_results(self, prompt_id: str, *, is_csv: bool = True, version: int | None = None) -> bytes:
+    @operation
+    def export_prompt_results(
+        self, prompt_id: str, *, is_csv: bool = True, version: int | None = None, is_verified: bool | None = None
+    ) -> Flow[bytes]:
         """Return all results of a version (None: the latest) as CSV, or as a JSON list."""
-        query: Query = {"format": "csv" if is_csv else "json", "version": version}
-        return self._transport.call("GET", f"/prompts/{segment(prompt_id)}/results/export", query=query)
+        query = {"format": "csv" if is_csv else "json", "version": version, "is_verified": is_verified}
+        reply = yield from call(Request("GET", f"{_path(prompt_id)}/results/export", query=query))
+        return reply.content
+
+
+def _path(prompt_id: str) -> str:
+    return f"/prompts/{segment(prompt_id)}"
+
+
+def _result_path(prompt_id: str, document_id: str) -> str:
+    return f"{_path(prompt_id)}/results/{segment(document_id)}"

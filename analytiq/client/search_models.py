@@ -77,6 +77,28 @@ class LegWeights(Answer):
     reason: str
 
 
+class SearchStatistics(Answer):
+    """Numbers of chunks by step of a search."""
+
+    vector_candidates: int = 0
+    lexical_candidates: int = 0
+    candidates: int = 0
+    refused_by_check: int = 0
+    duplicates: int = 0
+    below_threshold: int = 0
+    reranked: int = 0
+    without_excerpt: int = 0
+
+
+class SearchSource(Answer):
+    """A document among the results, with the average relevance of its chunks."""
+
+    document_id: str
+    source: str
+    chunk_count: int
+    average_relevance: float
+
+
 class SearchAnswer(Answer):
     """Passages, best first, neighbours beside their match in the order of the document."""
 
@@ -91,6 +113,10 @@ class SearchAnswer(Answer):
     degraded: list[Degradation] = Field(default_factory=list)
     timings_ms: dict[str, float] = Field(default_factory=dict)
     weights: LegWeights | None = None
+    searched_chunk_count: int = 0
+    statistics: SearchStatistics | None = None
+    generated_queries: list[str] = Field(default_factory=list[str])
+    sources: list[SearchSource] = Field(default_factory=list[SearchSource])
 
 
 class Judgement(Answer):

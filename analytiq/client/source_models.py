@@ -55,11 +55,22 @@ class SourceRun(Answer):
     started_at: datetime | None
     ended_at: datetime | None
     log: list[RunNote] = Field(default_factory=list[RunNote])
+    phase: str = ""
+    accepts_losses: bool = False
+    external_ids: list[str] = Field(default_factory=list[str])
 
     @property
     def is_over(self) -> bool:
         """Return True if the run has ended, well or not."""
         return self.ended_at is not None
+
+
+class SourceFilters(Answer):
+    """Patterns of items to take in, and the largest."""
+
+    include: list[str] = Field(default_factory=list[str])
+    exclude: list[str] = Field(default_factory=list[str])
+    max_item_bytes: int | None = None
 
 
 class Source(Answer):
@@ -76,6 +87,16 @@ class Source(Answer):
     problem: Failure | None
     external_source: str
     last_run: SourceRun | None
+    can_sign_in: bool = False
+    tells_changes: bool = False
+    metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    metadata_mapping: dict[str, str] = Field(default_factory=dict[str, str])
+    filters: SourceFilters | None = None
+    when_vanished: str = ""
+    vanished_tag_id: str | None = None
+    has_inbound_address: bool = False
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
 
 
 class SourceRunItem(Answer):
@@ -145,3 +166,31 @@ class OpenedSourceInbound(SourceInbound):
     """An inbound address with its new secret, which is never shown again."""
 
     secret: str
+
+
+class SourceSignIn(Answer):
+    """The address at which a person signs in to a service."""
+
+    url: str
+
+
+class PushedItem(Answer):
+    """The outcome of one pushed item."""
+
+    id: str
+    outcome: str
+    reason: str | None
+    document_id: str | None
+
+
+class PushAnswer(Answer):
+    """The outcomes of a push; `repeated`: it had been received before."""
+
+    items: list[PushedItem]
+    repeated: bool
+
+
+class SourceKinds(Answer):
+    """The installed kinds of sources."""
+
+    kinds: list[SourceKind]

@@ -1,12 +1,12 @@
-"""Client calls for sources and their runs."""
+"""Operations on sources and their runs."""
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pydantic import JsonValue, TypeAdapter
+from pydantic import JsonValue
 
-from analytiq.client.connection import Connection, Query
+from analytiq.client.calls import all_items, blocks, delete, first, get, post, put
+from analytiq.client.operations import Calls, listing, operation
 from analytiq.client.paths import segment
 from analytiq.client.source_models import (
     OpenedSourceInbound,
@@ -15,36 +15,40 @@ from analytiq.client.source_models import (
     SourceInbound,
     SourceItem,
     SourceKind,
+    SourceKinds,
     SourceRun,
     SourceRunItem,
+    SourceSignIn,
 )
-from analytiq.errors import TransientError
-
-FIRST_POLL_SECONDS = 0.1
-LONGEST_POLL_SECONDS = 2.0
-_KINDS = TypeAdapter(dict[str, list[SourceKind]])
+from analytiq.client.steps import Flow, Items
+from analytiq.client.waiting import Waiting
 
 
-class SourceCalls(Connection):
-    """Calls for sources and runs."""
+class SourceCalls(Calls):
+    """Sources and what they hold."""
 
-    def source_kinds(self) -> list[SourceKind]:
+    @operation
+    def source_kinds(self) -> Flow[list[SourceKind]]:
         """Return the installed kinds of sources, by name."""
-        return _KINDS.validate_json(self._transport.call("GET", "/source-kinds"))["kinds"]
+        return (yield from get("/source-kinds", SourceKinds)).kinds
 
-    def sources(self, *, name_search: str | None = None) -> Iterator[Source]:
+    @listing
+    def sources(self, *, name_search: str | None = None) -> Items[Source]:
         """Yield all sources, by name, each with its last run."""
-        return self._all("/sources", "sources", Source, {"name_search": name_search})
+        return all_items("/sources", "sources", Source, {"name_search": name_search})
 
-    def source(self, source_id: str) -> Source:
+    @operation
+    def source(self, source_id: str) -> Flow[Source]:
         """Return a source with its last run."""
-        return Source.model_validate_json(self._transport.call("GET", f"/sources/{segment(source_id)}"))
+        return get(_path(source_id), Source)
 
-    def find_source(self, name: str) -> Source | None:
+    @operation
+    def find_source(self, name: str) -> Flow[Source | None]:
         """Return the source of exactly this name."""
         wanted = name.strip()
-        return next((item for item in self.sources(name_search=wanted) if item.name == wanted), None)
+        return (yield from first(self.sources(name_search=wanted), lambda item: item.name == wanted))
 
+    @operation
     def create_source(
         self,
         name: str,
@@ -54,7 +58,7 @@ class SourceCalls(Connection):
         credentials: Mapping[str, JsonValue] | None = None,
         tag_ids: Sequence[str] = (),
         options: Mapping[str, JsonValue] | None = None,
-    ) -> Source:
+    ) -> Flow[Source]:
         """Create a source.
 
         Args:
@@ -66,22 +70,24 @@ class SourceCalls(Connection):
             options: any of metadata, metadata_mapping, filters, when_vanished, vanished_tag_id, interval_seconds.
         """
         body = {**(options or {}), **_draft(name, kind, settings, credentials), "tag_ids": list(tag_ids)}
-        return Source.model_validate_json(self._transport.call("POST", "/sources", json=body))
+        return post("/sources", Source, body)
 
-    def update_source(self, source_id: str, changes: Mapping[str, JsonValue]) -> Source:
+    @operation
+    def update_source(self, source_id: str, changes: Mapping[str, JsonValue]) -> Flow[Source]:
         """Change some of the fields of `create_source`; the next run brings the documents up to date."""
-        answer = self._transport.call("PUT", f"/sources/{segment(source_id)}", json=dict(changes))
-        return Source.model_validate_json(answer)
+        return put(_path(source_id), Source, dict(changes))
 
-    def delete_source(self, source_id: str, *, deletes_documents: bool = False) -> None:
+    @operation
+    def delete_source(self, source_id: str, *, deletes_documents: bool = False) -> Flow[None]:
         """Delete a source with its runs; its documents stay, unless `deletes_documents`."""
-        query: Query = {"documents": "delete" if deletes_documents else None}
-        self._transport.call("DELETE", f"/sources/{segment(source_id)}", query=query)
+        return delete(_path(source_id), {"documents": "delete" if deletes_documents else None})
 
-    def test_source(self, source_id: str) -> SourceCheck:
+    @operation
+    def test_source(self, source_id: str) -> Flow[SourceCheck]:
         """Test the settings of a source and list its first items."""
-        return SourceCheck.model_validate_json(self._transport.call("POST", f"/sources/{segment(source_id)}/test"))
+        return post(f"{_path(source_id)}/test", SourceCheck)
 
+    @operation
     def test_source_settings(
         self,
         kind: str,
@@ -89,7 +95,7 @@ class SourceCalls(Connection):
         settings: Mapping[str, JsonValue] | None = None,
         credentials: Mapping[str, JsonValue] | None = None,
         filters: Mapping[str, JsonValue] | None = None,
-    ) -> SourceCheck:
+    ) -> Flow[SourceCheck]:
         """Test settings before a source is created, and list its first items. Nothing is stored.
 
         Args:
@@ -100,20 +106,26 @@ class SourceCalls(Connection):
         """
         # The API asks for the body of a new source; the test does not use the name.
         body: dict[str, Any] = {**_draft("Test", kind, settings, credentials), "filters": dict(filters or {})}
-        answer = self._transport.call("POST", "/sources/test", json=body, is_repeatable=True)
-        return SourceCheck.model_validate_json(answer)
+        return post("/sources/test", SourceCheck, body, changes=False)
 
-    def source_inbound(self, source_id: str) -> SourceInbound:
+    @operation
+    def begin_source_sign_in(self, source_id: str) -> Flow[SourceSignIn]:
+        """Return the address at which a person allows the source to read a service."""
+        return post(f"{_path(source_id)}/authorization", SourceSignIn)
+
+    @operation
+    def source_inbound(self, source_id: str) -> Flow[SourceInbound]:
         """Return the inbound address of a source.
 
         Raises:
             ProblemError: the source has none (`no_inbound_address`), or does not exist.
         """
-        return SourceInbound.model_validate_json(self._transport.call("GET", f"/sources/{segment(source_id)}/inbound"))
+        return get(f"{_path(source_id)}/inbound", SourceInbound)
 
+    @operation
     def open_source_inbound(
         self, source_id: str, *, secret: str | None = None, overlap_seconds: int = 86_400
-    ) -> OpenedSourceInbound:
+    ) -> Flow[OpenedSourceInbound]:
         """Open the inbound address of a source, or give an open one a further secret. The secret is shown once.
 
         Args:
@@ -122,22 +134,31 @@ class SourceCalls(Connection):
             overlap_seconds: time for which the secrets before stay valid, up to seven days.
         """
         body = {"secret": secret, "overlap_seconds": overlap_seconds}
-        answer = self._transport.call("POST", f"/sources/{segment(source_id)}/inbound", json=body)
-        return OpenedSourceInbound.model_validate_json(answer)
+        return post(f"{_path(source_id)}/inbound", OpenedSourceInbound, body)
 
-    def close_source_inbound(self, source_id: str) -> None:
+    @operation
+    def close_source_inbound(self, source_id: str) -> Flow[None]:
         """Close the inbound address of a source. Its documents stay; opened again, it has another address."""
-        self._transport.call("DELETE", f"/sources/{segment(source_id)}/inbound")
+        return delete(f"{_path(source_id)}/inbound")
 
-    def export_source(self, source_id: str, file_format: str = "csv") -> Iterator[bytes]:
+    @listing
+    def export_source(self, source_id: str, file_format: str = "csv") -> Items[bytes]:
         """Yield a source's documents with text, address and metadata, as csv, json or ndjson."""
-        return self._transport.blocks(f"/sources/{segment(source_id)}/export", query={"format": file_format})
+        return blocks(f"{_path(source_id)}/export", {"format": file_format})
 
-    def source_items(self, source_id: str, *, name_search: str | None = None) -> Iterator[SourceItem]:
-        """Yield all items of a source as its last runs found them."""
-        query: Query = {"name_search": name_search}
-        return self._all(f"/sources/{segment(source_id)}/items", "items", SourceItem, query)
+    @listing
+    def source_items(
+        self, source_id: str, *, name_search: str | None = None, has_problem: bool | None = None
+    ) -> Items[SourceItem]:
+        """Yield all items of a source as its last runs found them; or only those with, or without, a problem."""
+        query = {"name_search": name_search, "has_problem": has_problem}
+        return all_items(f"{_path(source_id)}/items", "items", SourceItem, query)
 
+
+class SourceRunCalls(Calls):
+    """Runs of sources."""
+
+    @operation
     def run_source(
         self,
         source_id: str,
@@ -146,7 +167,7 @@ class SourceCalls(Connection):
         accepts_losses: bool = False,
         full: bool = False,
         external_ids: Sequence[str] = (),
-    ) -> SourceRun:
+    ) -> Flow[SourceRun]:
         """Start a run of a source, or of selected items; `wait_for_source_run` waits for its end.
 
         Args:
@@ -162,54 +183,60 @@ class SourceCalls(Connection):
             "full": full,
             "external_ids": list(external_ids),
         }
-        answer = self._transport.call("POST", f"/sources/{segment(source_id)}/runs", json=body)
-        return SourceRun.model_validate_json(answer)
+        return post(f"{_path(source_id)}/runs", SourceRun, body)
 
-    def source_runs(self, source_id: str) -> Iterator[SourceRun]:
+    @listing
+    def source_runs(self, source_id: str) -> Items[SourceRun]:
         """Yield all runs of a source, latest first."""
-        return self._all(f"/sources/{segment(source_id)}/runs", "runs", SourceRun)
+        return all_items(f"{_path(source_id)}/runs", "runs", SourceRun)
 
-    def source_run(self, source_id: str, source_run_id: str) -> SourceRun:
+    @operation
+    def source_run(self, source_id: str, source_run_id: str) -> Flow[SourceRun]:
         """Return a run with its counts so far and its log."""
-        path = f"/sources/{segment(source_id)}/runs/{segment(source_run_id)}"
-        return SourceRun.model_validate_json(self._transport.call("GET", path))
+        return get(_run_path(source_id, source_run_id), SourceRun)
 
+    @listing
     def source_run_items(
         self, source_id: str, source_run_id: str, *, outcomes: Sequence[str] = ()
-    ) -> Iterator[SourceRunItem]:
+    ) -> Items[SourceRunItem]:
         """Yield the outcomes of a run's items with the reasons; outcomes: any of those of `SourceRunItem`."""
-        path = f"/sources/{segment(source_id)}/runs/{segment(source_run_id)}/items"
-        return self._all(path, "items", SourceRunItem, {"outcome": list(outcomes) or None})
+        query = {"outcome": list(outcomes) or None}
+        return all_items(f"{_run_path(source_id, source_run_id)}/items", "items", SourceRunItem, query)
 
-    def cancel_source_run(self, source_id: str, source_run_id: str) -> SourceRun:
+    @operation
+    def cancel_source_run(self, source_id: str, source_run_id: str) -> Flow[SourceRun]:
         """Cancel a run; 409 if it has ended."""
-        path = f"/sources/{segment(source_id)}/runs/{segment(source_run_id)}/cancel"
-        return SourceRun.model_validate_json(self._transport.call("POST", path))
+        return post(f"{_run_path(source_id, source_run_id)}/cancel", SourceRun)
 
+    @operation
     def wait_for_source_run(
         self,
         run: SourceRun,
         *,
         timeout_seconds: float = 3600.0,
         on_round: Callable[[SourceRun], None] | None = None,
-    ) -> SourceRun:
+    ) -> Flow[SourceRun]:
         """Wait until a run has ended, and return it with its log; `on_round` is called with each state on the way.
 
         Raises:
             TransientError: it has not ended in time; it goes on.
         """
-        deadline = time.monotonic() + timeout_seconds
-        pause = FIRST_POLL_SECONDS
-        while not (now := self.source_run(run.source_id, run.source_run_id)).is_over:
+        waiting = Waiting(timeout_seconds)
+        while not (now := (yield from self.source_run(run.source_id, run.source_run_id))).is_over:
             if on_round is not None:
                 on_round(now)
-            if time.monotonic() > deadline:
-                raise TransientError(
-                    f"The run has not ended after {timeout_seconds:g} s. It goes on. Read its state with `source_run`."
-                )
-            time.sleep(pause)
-            pause = min(pause * 1.5, LONGEST_POLL_SECONDS)
+            yield waiting.pause(
+                f"The run has not ended after {timeout_seconds:g} s. It goes on. Read its state with `source_run`."
+            )
         return now
+
+
+def _path(source_id: str) -> str:
+    return f"/sources/{segment(source_id)}"
+
+
+def _run_path(source_id: str, source_run_id: str) -> str:
+    return f"{_path(source_id)}/runs/{segment(source_run_id)}"
 
 
 def _draft(

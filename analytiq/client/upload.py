@@ -7,7 +7,7 @@ import stat
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, TypeVar
 
 from analytiq.errors import InvalidInputError
 
@@ -62,13 +62,22 @@ class CountedFile(io.FileIO):
         self._size_bytes = status.st_size
         self._on_bytes = on_bytes
         self._told_bytes = 0
+        self._read_bytes = 0
+        self.reports_later = False
 
     def begin_again(self) -> None:
         """Reset the reported progress: the upload restarts."""
         self.seek(0)
         if self._on_bytes is not None:
             self._on_bytes(-self._told_bytes)
-        self._told_bytes = 0
+        self._told_bytes = self._read_bytes = 0
+
+    def report(self) -> None:
+        """Report the bytes that were read since the last report."""
+        untold = self._read_bytes - self._told_bytes
+        if untold and self._on_bytes is not None:
+            self._on_bytes(untold)
+        self._told_bytes = self._read_bytes
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Read as a file does, up to the length stated by the request: a log may grow meanwhile.
@@ -81,9 +90,9 @@ class CountedFile(io.FileIO):
         block = super().read(max(wanted, 0)) or b""
         if wanted > 0 and not block:
             raise InvalidInputError(f"{str(self._path)!r} has become shorter while it was sent; upload it again.")
-        self._told_bytes += len(block)
-        if self._on_bytes is not None:
-            self._on_bytes(len(block))
+        self._read_bytes += len(block)
+        if not self.reports_later:
+            self.report()
         return block
 
 
@@ -112,3 +121,61 @@ def in_batches(files: Sequence[T], path_of: Callable[[T], Path]) -> Iterator[lis
 def content_type_of(path: Path) -> str:
     """Guess the MIME type by the file name; the server checks the content too."""
     return mimetypes.guess_type(path.name)[0] or OCTET_STREAM
+
+
+class CountedStream(io.RawIOBase):
+    """A binary stream that reports the progress of its reader; it stays open, and is the caller's to close."""
+
+    def __init__(self, stream: IO[bytes], on_bytes: OnBytes | None) -> None:
+        super().__init__()
+        self._stream = stream
+        self._on_bytes = on_bytes
+        self._begin = stream.tell() if stream.seekable() else None
+        self._told_bytes = 0
+        self._read_bytes = 0
+        self.reports_later = False
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return whether the stream can be rewound."""
+        return self._begin is not None
+
+    def tell(self) -> int:
+        """Return the position from the upload's beginning."""
+        return self._stream.tell() - (self._begin or 0)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """Go to a position from the upload's beginning."""
+        place = offset + (self._begin or 0) if whence == io.SEEK_SET else offset
+        return self._stream.seek(place, whence) - (self._begin or 0)
+
+    def begin_again(self) -> None:
+        """Reset the reported progress: the upload restarts.
+
+        Raises:
+            InvalidInputError: the stream cannot be read again.
+        """
+        if self._begin is None:
+            raise InvalidInputError("The upload was interrupted, and its stream cannot be read again: open it anew.")
+        self._stream.seek(self._begin)
+        if self._on_bytes is not None:
+            self._on_bytes(-self._told_bytes)
+        self._told_bytes = self._read_bytes = 0
+
+    def report(self) -> None:
+        """Report the bytes that were read since the last report."""
+        untold = self._read_bytes - self._told_bytes
+        if untold and self._on_bytes is not None:
+            self._on_bytes(untold)
+        self._told_bytes = self._read_bytes
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read from the stream."""
+        block = self._stream.read(-1 if size is None else size)
+        self._read_bytes += len(block)
+        if not self.reports_later:
+            self.report()
+        return block

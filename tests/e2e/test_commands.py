@@ -13,8 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from analytiq.client import Client, ProblemError, UnreachableError
-from analytiq.models.upload import DuplicatePolicy
+from analytiq.client import Client, DuplicatePolicy, ProblemError, UnreachableError
 from tests.e2e.running_platform import Running, run_command
 from tests.integration.zip_files import zip_of
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from analytiq.client import Client, DuplicatePolicy, ProblemError, UnreachableError
-from analytiq.client import transport as transport_module
+from analytiq.client import patience as patience_module
 
 ORGANIZATION = "f" * 24
 UNREACHABLE = {"code": "database_unreachable", "detail": "No MongoDB primary can be reached."}
@@ -73,8 +73,8 @@ def server() -> Iterator[Server]:
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses that the client takes, and its clock, which only they move."""
     taken: list[float] = []
-    monkeypatch.setattr(transport_module.time, "sleep", taken.append)
-    monkeypatch.setattr(transport_module.time, "monotonic", lambda: sum(taken))
+    monkeypatch.setattr(patience_module.time, "sleep", taken.append)
+    monkeypatch.setattr(patience_module.time, "monotonic", lambda: sum(taken))
     return taken
 
 
@@ -216,9 +216,9 @@ def test_waiting_for_many_costs_calls_in_proportion(server: Server, client: Clie
 
 
 def test_answer_keeps_fields_that_the_client_does_not_know(server: Server, client: Client) -> None:
-    server.then(200, {"results": [], "query": "q", "total_count": 0, "skip": 0, "top_k": 5, "statistics": {"a": 1}})
+    server.then(200, {"results": [], "query": "q", "total_count": 0, "skip": 0, "top_k": 5, "invented": {"a": 1}})
     answer = json.loads(client.search("1", "q").model_dump_json())
-    assert (answer["skip"], answer["top_k"], answer["statistics"]) == (0, 5, {"a": 1})
+    assert (answer["skip"], answer["top_k"], answer["invented"]) == (0, 5, {"a": 1})
 
 
 def outcome(name: str, code: str | None = None) -> dict[str, Any]:
