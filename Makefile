@@ -24,9 +24,9 @@ SIDE_BY_SIDE := --jobs=2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=t
 
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version $(OLDEST_PYTHON) --generate-hashes \
-	--no-emit-index-url --no-annotate --no-header --quiet --extra embedded --extra local-model --extra browser --extra git --extra sftp --extra smb --extra sql --extra tables --group build
+	--no-emit-index-url --no-emit-package analytiq-client --no-annotate --no-header --quiet --extra embedded --extra local-model --extra browser --extra git --extra sftp --extra smb --extra sql --extra tables --group build
 
-.PHONY: help setup setup-python setup-dev ocr-data mail-server demo test test-coverage test-unit mutate check check-install lint lint-texts lint-types \
+.PHONY: help setup setup-python setup-dev ocr-data mail-server demo test test-coverage test-unit mutate check check-install wheels lint lint-texts lint-types \
 	lint-changed-types lint-ui audit bench bench-growth eval-extraction eval-completeness eval-retrieval bench-peers lock \
 	clean ui ui-beside ui-if-possible ui-dev ui-lint ui-check ui-e2e
 
@@ -46,16 +46,16 @@ $(BIN)/python:
 		"on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
 
 # The stamps say which lock is installed; a changed lock, or a changed pyproject.toml, installs again.
-$(VENV)/.runtime: requirements/runtime.lock pyproject.toml | $(BIN)/python
+$(VENV)/.runtime: requirements/runtime.lock pyproject.toml distributions/client/pyproject.toml | $(BIN)/python
 	@echo "Installing the packages of requirements/runtime.lock into $(VENV); the first time takes a minute or two"
 	$(PIP) install --quiet --require-hashes -r requirements/runtime.lock
-	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	$(PIP) install --quiet --no-deps --no-build-isolation -e distributions/client -e .
 	@touch $@
 
-$(VENV)/.development: requirements/development.lock pyproject.toml | $(BIN)/python
+$(VENV)/.development: requirements/development.lock pyproject.toml distributions/client/pyproject.toml | $(BIN)/python
 	@echo "Installing the packages of requirements/development.lock into $(VENV); the first time takes a minute or two"
 	$(PIP) install --quiet --require-hashes -r requirements/development.lock
-	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	$(PIP) install --quiet --no-deps --no-build-isolation -e distributions/client -e .
 	@touch $(VENV)/.runtime $@
 
 # Without it everything works but the reading of scanned pages, so its absence is told and never an error.
@@ -163,6 +163,9 @@ mutate: setup-dev ## Mutate the pure modules named in pyproject.toml and list th
 	$(BIN)/mutmut run --max-children $(TEST_PROCESSES)
 	$(BIN)/mutmut results
 
+wheels: $(VENV)/.development ## Build the wheels of the server and of the client alone into dist
+	$(PIP) wheel --quiet --no-deps --no-build-isolation --wheel-dir dist distributions/client .
+
 check-install: setup-dev ## Install the wheel with the oldest supported pip, and read a document of each kind
 	@.ci/check-install $(BIN) $(OLDEST_PIP)
 
@@ -175,7 +178,7 @@ lint-texts: $(VENV)/.development
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 	$(BIN)/proselint check README.md CHANGELOG.md docs
-	$(BIN)/validate-pyproject pyproject.toml
+	$(BIN)/validate-pyproject pyproject.toml distributions/client/pyproject.toml
 
 lint-types: $(VENV)/.development
 	$(BIN)/basedpyright
