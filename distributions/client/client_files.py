@@ -14,7 +14,7 @@ FILES = {
 }
 
 
-class ClientFiles(BuildHookInterface):
+class ClientFiles(BuildHookInterface[Any]):
     """Adds the files from the root of the tree."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
