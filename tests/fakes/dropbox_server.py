@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from tests.fakes.consents import Consents
 from tests.fakes.server_loop import AppServer
 
 Json = dict[str, Any]
@@ -20,7 +21,7 @@ FIELDS = {
     "get_metadata": {"path"},
     "list_revisions": {"path", "mode", "limit"},
 }
-REFRESH_TOKEN, CLIENT = "refresh-1", ("client", "secret")
+CLIENT = ("client", "secret")
 
 
 class DropboxServer:
@@ -29,6 +30,7 @@ class DropboxServer:
     def __init__(self, *, port: int = 0) -> None:
         app = web.Application()
         app.router.add_post("/oauth2/token", self._token)
+        app.router.add_get("/oauth2/authorize", self._authorize)
         app.router.add_post("/2/files/list_folder", self._list)
         app.router.add_post("/2/files/list_folder/continue", self._continue)
         app.router.add_post("/2/files/get_metadata", self._metadata)
@@ -36,6 +38,9 @@ class DropboxServer:
         app.router.add_post("/2/files/download", self._download)
         app.router.add_post("/2/files/export", self._download)
         self._server = AppServer(app, port=port)
+        scopes = frozenset(("files.metadata.read", "files.content.read"))
+        needs = {"token_access_type": "offline"}
+        self.sign_in = Consents(CLIENT, scopes, self._issue, needs=needs, seconds=14400)
         self._issued = 0
         self.token = "token-0"
         self.entries: dict[str, Json] = {}
@@ -58,7 +63,7 @@ class DropboxServer:
 
     @property
     def credentials(self) -> Json:
-        return {"client_id": CLIENT[0], "client_secret": CLIENT[1], "refresh_token": REFRESH_TOKEN}
+        return {"client_id": CLIENT[0], "client_secret": CLIENT[1], "refresh_token": self.sign_in.refresh_token}
 
     def __enter__(self) -> Self:
         self._server.start()
@@ -117,14 +122,15 @@ class DropboxServer:
         self.entries[path.lower()] = fields | named
         self.log.append(fields | named)
 
-    async def _token(self, request: web.Request) -> web.Response:
-        form = dict(await request.post())
-        if form.get("grant_type") != "refresh_token" or (form.get("client_id"), form.get("client_secret")) != CLIENT:
-            return web.json_response({"error": "invalid_client"}, status=400)
-        if form.get("refresh_token") != REFRESH_TOKEN:
-            return web.json_response({"error": "invalid_grant"}, status=400)
+    def _issue(self) -> str:
         self.expire_token()
-        return web.json_response({"access_token": self.token, "expires_in": 14400, "token_type": "bearer"})
+        return self.token
+
+    async def _authorize(self, request: web.Request) -> web.Response:
+        return await self.sign_in.authorize(request)
+
+    async def _token(self, request: web.Request) -> web.Response:
+        return self.sign_in.exchange(dict(await request.post()))
 
     async def _body(self, request: web.Request, endpoint: str) -> Json:
         self._require(request)

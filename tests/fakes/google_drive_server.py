@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
+from tests.fakes.consents import Consents
 from tests.fakes.server_loop import AppServer
 
 Json = dict[str, Any]
@@ -52,12 +53,16 @@ class GoogleDriveServer:
     def __init__(self, *, port: int = 0) -> None:
         app = web.Application()
         app.router.add_post("/token", self._token)
+        app.router.add_get("/o/oauth2/v2/auth", self._authorize)
         app.router.add_get("/drive/v3/changes/startPageToken", self._start)
         app.router.add_get("/drive/v3/changes", self._changes)
         app.router.add_get("/drive/v3/files", self._list)
         app.router.add_get("/drive/v3/files/{file}", self._file)
         app.router.add_get("/drive/v3/files/{file}/export", self._export)
         self._server = AppServer(app, port=port)
+        scopes = frozenset(("https://www.googleapis.com/auth/drive.readonly",))
+        needs = {"access_type": "offline", "prompt": "consent"}
+        self.sign_in = Consents(("client", "secret"), scopes, self._issue, needs=needs)
         self.token, self._issued = "token-1", 1
         self.files: dict[str, Json] = {"root-folder": {"id": "root-folder", "name": "My Drive", "mimeType": FOLDER}}
         self.contents: dict[str, bytes] = {}
@@ -139,10 +144,17 @@ class GoogleDriveServer:
         self.log.append(file)
         return file
 
+    def _issue(self) -> str:
+        self.expire_token()
+        return self.token
+
+    async def _authorize(self, request: web.Request) -> web.Response:
+        return await self.sign_in.authorize(request)
+
     async def _token(self, request: web.Request) -> web.Response:
         form = dict(await request.post())
         if form.get("grant_type") != "urn:ietf:params:oauth:grant-type:jwt-bearer":
-            return web.json_response({"error": "unsupported_grant_type"}, status=400)
+            return self.sign_in.exchange(form)
         public = _KEY.public_key().public_bytes(
             serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
         )

@@ -4,7 +4,6 @@ It refuses missing and expired tokens, unknown parameters and ids, and expired d
 have no paths, and downloads redirect to an address that refuses a token. `script` holds failures for the next calls.
 """
 
-import base64
 import hashlib
 import json
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from tests.fakes.consents import Consents
 from tests.fakes.server_loop import AppServer
 
 Json = dict[str, Any]
@@ -37,7 +37,9 @@ class GraphServer:
         self._server = AppServer(app, port=port)
         # Another host than that of the API, as in the service.
         self._files = AppServer(_copy(self._download))
-        self.client_id, self.client_secret, self.refresh_token = "app", "secret", "refresh-1"
+        self.client_id, self.client_secret = "app", "secret"
+        scopes = frozenset(("offline_access", "Files.Read.All", "Sites.Read.All"))
+        self.sign_in = Consents((self.client_id, self.client_secret), scopes, self._issue, rotates=True)
         self.token, self._issued = "token-1", 1
         self.drive = "b!drive-1"
         self.items: dict[str, Json] = {"root": {"id": "root", "name": "root", "root": {}, "folder": {}}}
@@ -47,9 +49,6 @@ class GraphServer:
         self.script: list[tuple[int, Mapping[str, str]]] = []
         self.calls: list[str] = []
         self.page_items = 100
-        self.is_revoked = False
-        self.consents: dict[str, Mapping[str, str]] = {}
-        """Queries of consents by the codes that they were answered with."""
 
     @property
     def url(self) -> str:
@@ -133,39 +132,21 @@ class GraphServer:
             self._touch(parent)
         self.log.append(item)
 
+    def _issue(self) -> str:
+        self.expire_token()
+        return self.token
+
     async def _token(self, request: web.Request) -> web.Response:
         form = dict(await request.post())
-        if form.get("client_id") != self.client_id or form.get("client_secret") != self.client_secret:
+        if form.get("grant_type") != "client_credentials":
+            return self.sign_in.exchange(form)
+        if (form.get("client_id"), form.get("client_secret")) != self.sign_in.client:
             return web.json_response({"error": "invalid_client"}, status=401)
-        match form.get("grant_type"):
-            case "client_credentials":
-                assert form["scope"] == f"{self.url}/.default"
-            case "authorization_code":
-                begun = self.consents.pop(str(form["code"]), {})
-                digest = hashlib.sha256(str(form["code_verifier"]).encode()).digest()
-                challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
-                if (challenge, form["redirect_uri"]) != (begun.get("code_challenge"), begun.get("redirect_uri")):
-                    return web.json_response({"error": "invalid_grant"}, status=400)
-            case "refresh_token":
-                if self.is_revoked or form.get("refresh_token") != self.refresh_token:
-                    return web.json_response({"error": "invalid_grant"}, status=400)
-                self.refresh_token = f"refresh-{self._issued + 1}"
-            case _:
-                return web.json_response({"error": "unsupported_grant_type"}, status=400)
-        self.expire_token()
-        answer = {"token_type": "Bearer", "expires_in": 3599, "access_token": self.token}
-        if form["grant_type"] != "client_credentials":
-            answer["refresh_token"] = self.refresh_token
-        return web.json_response(answer)
+        assert form["scope"] == f"{self.url}/.default"
+        return web.json_response({"token_type": "Bearer", "expires_in": 3599, "access_token": self._issue()})
 
     async def _authorize(self, request: web.Request) -> web.Response:
-        """Consent, without asking anybody."""
-        query = dict(request.query)
-        if query["client_id"] != self.client_id or query["code_challenge_method"] != "S256":
-            raise web.HTTPBadRequest
-        code = f"code-{len(self.log)}-{len(self.consents)}"
-        self.consents[code] = query
-        raise web.HTTPFound(f"{query['redirect_uri']}?code={code}&state={query['state']}")
+        return await self.sign_in.authorize(request)
 
     def _require(self, request: web.Request) -> None:
         self.calls.append(request.path)

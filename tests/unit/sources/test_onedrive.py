@@ -168,13 +168,13 @@ async def test_sign_in_is_renewed_and_kept(source: Source) -> None:
     source.settings["user"] = None
     source.credentials |= {"refresh_token": "refresh-1", "access_token": "token-0", "expires_at": 1.0}
     assert names(await source.listed()) == ["Contracts/2026/a.txt", "b.txt"]
-    assert source.kept["refresh_token"] == source.graph.refresh_token
+    assert source.kept["refresh_token"] == source.graph.sign_in.refresh_token
     assert source.kept["access_token"] == source.graph.token
 
 
 async def test_revoked_sign_in_asks_a_person(source: Source) -> None:
     source.credentials |= {"refresh_token": "refresh-1"}
-    source.graph.is_revoked = True
+    source.graph.sign_in.is_revoked = True
     with pytest.raises(SignInNeededError, match="Sign in again"):
         await source.listed()
 
