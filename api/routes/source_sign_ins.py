@@ -7,6 +7,7 @@ import structlog
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
+from analytiq.composition import Services
 from analytiq.errors import AnalytiqError
 from analytiq.ingestion.sources.configuration.signing_in import SignInRefusedError
 from analytiq.models.audit import ActorKind
@@ -25,6 +26,11 @@ router = APIRouter(tags=["sources"], route_class=ApiRoute)
 callback_router = APIRouter(prefix=PATH, tags=["sources"])
 
 
+def sign_in_redirect_url(request: Request, services: Services) -> str:
+    """Return the address to which services return the browser of a person who signs in for a source."""
+    return f"{base_of(request, services)}{PATH}/callback"
+
+
 @router.post("/sources/{source_id}/authorization", operation_id="begin_source_sign_in")
 async def begin_source_sign_in(
     *, request: Request, response: Response, services: ServicesOf, caller: CurrentCaller, source_id: str
@@ -35,7 +41,7 @@ async def begin_source_sign_in(
         caller.organization.id,
         source_id,
         user_id=caller.actor.id if caller.actor.kind is ActorKind.USER else None,
-        redirect_uri=f"{base}{PATH}/callback",
+        redirect_uri=sign_in_redirect_url(request, services),
     )
     response.set_cookie(
         COOKIE,

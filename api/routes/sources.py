@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from analytiq.ingestion.sources.export import ExportFormat
@@ -11,6 +11,7 @@ from analytiq.models.source import ItemOutcome
 from analytiq.storage.repositories.source_items import ItemQuery
 from api.api_route import ApiRoute
 from api.context import CurrentOrganization, Limit, NameSearch, RequestId, ServicesOf, Skip
+from api.routes.source_sign_ins import sign_in_redirect_url
 from api.schemas.sources import (
     SourceCheckResponse,
     SourceCreate,
@@ -38,11 +39,14 @@ router = APIRouter(tags=["sources"], route_class=ApiRoute)
 
 
 @router.get("/source-kinds", operation_id="get_source_kinds")
-async def get_source_kinds(organization: CurrentOrganization) -> SourceKindList:
+async def get_source_kinds(request: Request, services: ServicesOf, organization: CurrentOrganization) -> SourceKindList:
     """Return the installed kinds of sources, with JSON schemas of their settings and credentials."""
     del organization
+    redirect = sign_in_redirect_url(request, services)
     kinds = sorted(known_kinds().items())
-    return SourceKindList(kinds=[SourceKindResponse.from_kind(name, kind) for name, kind in kinds])
+    return SourceKindList(
+        kinds=[SourceKindResponse.from_kind(name, kind, sign_in_redirect_url=redirect) for name, kind in kinds]
+    )
 
 
 @router.post("/sources", status_code=201, operation_id="create_source")

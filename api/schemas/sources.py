@@ -6,8 +6,8 @@ from pydantic import ConfigDict, Field, JsonValue, StringConstraints
 
 from analytiq.ingestion.sources.base import ConnectorType, ListedItem
 from analytiq.ingestion.sources.configuration.service import CheckResult, SourceDraft
+from analytiq.ingestion.sources.configuration.signing_in import has_sign_in
 from analytiq.ingestion.sources.connections.oauth import SignInKind
-from analytiq.ingestion.sources.registry import known_kinds
 from analytiq.models.source import (
     ItemFilters,
     ItemOutcome,
@@ -148,9 +148,13 @@ class SourceKindResponse(ResponseBody):
     description: str
     settings_schema: dict[str, JsonValue]
     credentials_schema: dict[str, JsonValue]
+    sign_in_redirect_url: str | None = Field(
+        description="Where the service returns the browser of a person who signs in: register it with your application"
+        " there. Null if the kind has no sign-in"
+    )
 
     @classmethod
-    def from_kind(cls, name: str, kind: ConnectorType) -> Self:
+    def from_kind(cls, name: str, kind: ConnectorType, *, sign_in_redirect_url: str) -> Self:
         """Build the response."""
         return cls(
             kind=name,
@@ -158,6 +162,7 @@ class SourceKindResponse(ResponseBody):
             description=kind.description,
             settings_schema=kind.settings_schema.model_json_schema(),
             credentials_schema=kind.credentials_schema.model_json_schema(),
+            sign_in_redirect_url=sign_in_redirect_url if isinstance(kind, SignInKind) else None,
         )
 
 
@@ -266,7 +271,7 @@ class SourceResponse(ResponseBody):
             source,
             source_id=source.id,
             has_credentials=source.credentials is not None,
-            can_sign_in=isinstance(known_kinds().get(source.kind), SignInKind),
+            can_sign_in=has_sign_in(source.kind, source.settings),
             tells_changes=source.position is not None,
             has_inbound_address=has_inbound_address,
             external_source=source.identity_source,

@@ -43,7 +43,7 @@ class Consents:
         wanted = {"client_id": self.client[0], "response_type": "code", "code_challenge_method": "S256"}
         if any(query.get(name) != value for name, value in wanted.items()) or not query.get("state"):
             raise web.HTTPBadRequest(text="invalid_request")
-        if set(query["scope"].split()) != self.scopes:
+        if frozenset(query["scope"].split()) != self.scopes:
             raise web.HTTPBadRequest(text="invalid_scope")
         back = query["redirect_uri"]
         if self.is_denied:

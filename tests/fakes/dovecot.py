@@ -41,12 +41,19 @@ ssl = yes
 ssl_cert = <{folder}/certificate.pem
 ssl_key = <{folder}/key.pem
 disable_plaintext_auth = no
-auth_mechanisms = plain login
+auth_mechanisms = plain login xoauth2
+auth_failure_delay = 0 secs
 mail_fsync = never
 mail_location = sdbox:{folder}/mail
 passdb {{
   driver = passwd-file
+  mechanisms = plain login
   args = scheme=PLAIN username_format=%u {folder}/passwords
+}}
+passdb {{
+  driver = oauth2
+  mechanisms = xoauth2
+  args = {folder}/oauth2.conf
 }}
 userdb {{
   driver = static
@@ -79,10 +86,21 @@ service stats {{
 """
 
 
-class Dovecot:
-    """A running server; `certificate` is its own authority."""
+_OAUTH2 = """
+introspection_url = {url}
+introspection_mode = post
+force_introspection = yes
+username_attribute = username
+active_attribute = active
+active_value = true
+"""
 
-    def __init__(self) -> None:
+
+class Dovecot:
+    """A running server; `certificate` is its own authority. It asks the given address about access tokens."""
+
+    def __init__(self, introspection_url: str = "http://127.0.0.1:9/") -> None:
+        self._introspection_url = introspection_url
         # Below /tmp itself: Dovecot runs as another user, and directories of pytest belong to one.
         self._folder = Path(tempfile.mkdtemp(prefix="dovecot-"))
         self.port, self.tls_port = free_port(), free_port()
@@ -151,6 +169,7 @@ class Dovecot:
             tls_port=self.tls_port,
         )
         (self._folder / "dovecot.conf").write_text(text)
+        (self._folder / "oauth2.conf").write_text(_OAUTH2.format(url=self._introspection_url))
 
     def _await_greeting(self) -> None:
         deadline = time.monotonic() + START_SECONDS

@@ -9019,6 +9019,11 @@ export interface components {
             credentials_schema: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
+            /**
+             * Sign In Redirect Url
+             * @description Where the service returns the browser of a person who signs in: register it with your application there. Null if the kind has no sign-in
+             */
+            sign_in_redirect_url: string | null;
         };
         /**
          * SourceList

@@ -9,12 +9,17 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic.config import JsonDict
 
 from analytiq.errors import AnalytiqError, PermanentError, TransientError
 from analytiq.settings import SourceSettings
 
 LONGEST_NOTE = 64 * 1024
 """Most characters of an item's note."""
+
+
+SEVERAL_LINES: JsonDict = {"format": "multiline"}
+"""`json_schema_extra` of a text field that people paste with its lines, such as a key or a query."""
 
 
 class KindSchema(BaseModel):

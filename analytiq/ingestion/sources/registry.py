@@ -102,7 +102,10 @@ def validated(schema: type[KindSchema], values: Mapping[str, JsonValue], *, fiel
         return schema.model_validate(dict(values))
     except ValidationError as error:
         problems = [
-            FieldError(".".join([field, *(str(part) for part in item["loc"])]), f"{item['msg']}.")
+            # The reasons of our own validators come with a prefix of pydantic.
+            FieldError(
+                ".".join([field, *(str(part) for part in item["loc"])]), f"{item['msg'].removeprefix('Value error, ')}."
+            )
             for item in error.errors(include_input=False, include_url=False, include_context=False)
         ]
         named = " ".join(f"{problem.field}: {problem.reason}" for problem in problems)

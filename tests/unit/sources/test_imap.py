@@ -3,17 +3,21 @@
 import asyncio
 import base64
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import pytest
-from pydantic import JsonValue
+from pydantic import JsonValue, SecretStr
 
 from analytiq.errors import AnalytiqError, InvalidInputError, TransientError
 from analytiq.ingestion.sources.base import Connector, ItemGoneError, KnownItem, ListedBatch, ListedItem, SourceContext
+from analytiq.ingestion.sources.connections.oauth import OAuthCredentials, SignInNeededError
 from analytiq.ingestion.sources.connections.outbound import ForbiddenAddressError
 from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
 from analytiq.ingestion.sources.registry import load_kind, validated
+from analytiq.ingestion.sources.systems.imap.sign_in import MailTokenRequests, mail_sign_in
 from analytiq.settings import SourceSettings
 from tests.fakes.dovecot import HOST, PASSWORD, PROGRAM, USER, Dovecot
+from tests.fakes.mail_sign_in import MailSignIn
 
 LOCAL = SourceSettings(private_hosts=("127.0.0.1", HOST))
 HELLO = b"Message-ID: <1@x>\r\nSubject: =?utf-8?q?Gr=C3=BC=C3=9Fe?= /../\r\nFrom: Ada <a@b>\r\n\r\nHello.\r\n"
@@ -21,8 +25,14 @@ needs_dovecot = pytest.mark.skipif(PROGRAM is None, reason="Dovecot is not insta
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[Dovecot]:
-    with Dovecot() as server:
+def sign_in() -> Iterator[MailSignIn]:
+    with MailSignIn(USER) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def running(sign_in: MailSignIn) -> Iterator[Dovecot]:
+    with Dovecot(f"{sign_in.url}/introspect") as server:
         yield server
 
 
@@ -40,8 +50,19 @@ def server(running: Dovecot) -> Dovecot:
     return running
 
 
-def opened(port: int, *, since: str | None = None, **settings: JsonValue) -> Connector:
+def opened(
+    port: int,
+    *,
+    since: str | None = None,
+    credentials: Mapping[str, JsonValue] | None = None,
+    kept: dict[str, JsonValue] | None = None,
+    **settings: JsonValue,
+) -> Connector:
     kind = load_kind("imap")
+
+    async def keep(fields: Mapping[str, JsonValue]) -> None:
+        if kept is not None:
+            kept.update(fields)
 
     async def nothing_known(_: Sequence[str]) -> Mapping[str, KnownItem]:
         return {}
@@ -53,16 +74,17 @@ def opened(port: int, *, since: str | None = None, **settings: JsonValue) -> Con
         accepts=lambda _: True,
         max_item_bytes=3_000_000,
         since=since,
+        keep_credentials=keep,
     )
     values = {"host": HOST, "user": USER, "port": port, "security": "none", **settings}
     return kind(
         settings=validated(kind.settings_schema, values, field="settings"),
-        credentials=validated(kind.credentials_schema, {"password": PASSWORD}, field="credentials"),
+        credentials=validated(kind.credentials_schema, credentials or {"password": PASSWORD}, field="credentials"),
         context=context,
     )
 
 
-async def listed(port: int, *, since: str | None = None, **settings: JsonValue) -> list[ListedBatch]:
+async def listed(port: int, *, since: str | None = None, **settings: Any) -> list[ListedBatch]:
     connector = opened(port, since=since, **settings)
     try:
         return [batch async for batch in connector.list_changes(None)]
@@ -295,3 +317,57 @@ async def test_server_that_is_logged_in_already_is_not_sent_a_password_in_the_cl
         with pytest.raises(AnalytiqError):
             await listed(port, security="starttls")
     assert not server.secrets
+
+
+SIGNED_IN: Mapping[str, JsonValue] = {"client_id": "client", "client_secret": "secret", "refresh_token": "refresh-1"}
+
+
+@needs_dovecot
+async def test_sign_in_opens_the_mailbox_and_is_renewed(server: Dovecot, sign_in: MailSignIn) -> None:
+    server.deliver(HELLO)
+    kept: dict[str, JsonValue] = {}
+    # The stored token seems valid, and the mail server refuses it.
+    stored = {**SIGNED_IN, "access_token": "token-revoked", "expires_at": 4e9, "password": "of before"}
+    connector = opened(server.port, credentials=stored, kept=kept, sign_in="google", login_url=sign_in.url)
+    try:
+        await connector.check()
+        items = [item for batch in [each async for each in connector.list_changes(None)] for item in batch.items]
+    finally:
+        await connector.close()
+    assert len(items) == 1
+    assert kept["access_token"] == sign_in.token
+
+
+@needs_dovecot
+async def test_refused_sign_ins_are_told(server: Dovecot, sign_in: MailSignIn) -> None:
+    async def problem(credentials: Mapping[str, JsonValue], choice: str = "google") -> AnalytiqError:
+        connector = opened(server.port, credentials=credentials, sign_in=choice, login_url=sign_in.url)
+        try:
+            with pytest.raises(AnalytiqError) as raised:
+                await connector.check()
+        finally:
+            await connector.close()
+        return raised.value
+
+    assert isinstance(await problem({"client_id": "client", "client_secret": "secret"}), SignInNeededError)
+    assert isinstance(await problem({**SIGNED_IN, "refresh_token": "revoked"}), SignInNeededError)
+    assert isinstance(await problem({"access_token": "stale"}, "password"), CredentialsRefusedError)
+    sign_in.user = "another@example.com"
+    try:
+        refused = await problem(SIGNED_IN)
+    finally:
+        sign_in.user = USER
+    assert isinstance(refused, CredentialsRefusedError)
+    assert f"for the user {USER!r}" in refused.detail
+
+
+def test_microsoft_is_asked_as_the_person_or_as_the_application() -> None:
+    service = mail_sign_in("microsoft", tenant="example.com", login_url=None, user=USER)
+    assert service is not None
+    assert service.authorization_url == "https://login.microsoftonline.com/example.com/oauth2/v2.0/authorize"
+    credentials = OAuthCredentials(client_id="app", client_secret=SecretStr("secret"))
+    requests = MailTokenRequests(service, credentials, choice="microsoft")
+    assert (requests.form("r") or {})["scope"] == "offline_access https://outlook.office.com/IMAP.AccessAsUser.All"
+    assert (requests.form(None) or {})["grant_type"] == "client_credentials"
+    assert MailTokenRequests(service, credentials, choice="google").form(None) is None
+    assert mail_sign_in("password", tenant="common", login_url=None, user=USER) is None

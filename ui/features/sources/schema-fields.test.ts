@@ -34,6 +34,20 @@ describe("a form made from a schema", () => {
     expect(FIELDS[4]?.choices).toEqual(["shallow", "deep"]);
   });
 
+  it("leaves out what the source sets, and keeps lines of keys and queries", () => {
+    const properties = {
+      expires_at: { anyOf: [{ type: "number" }, { type: "null" }], readOnly: true },
+      key: { anyOf: [{ type: "string", format: "password", writeOnly: true }, { type: "null" }], format: "multiline" },
+      query: { type: "string", format: "multiline" },
+      user: { type: "string" },
+    };
+    expect(fieldsOf({ properties }).map(({ name, kind, isLong }) => [name, kind, isLong])).toEqual([
+      ["key", "secret", true],
+      ["query", "text", true],
+      ["user", "text", false],
+    ]);
+  });
+
   it("hides the texts of credentials: the marked ones, or all", () => {
     const plain = { user: { type: "string" }, port: { type: "integer" } };
     expect(secretFieldsOf({ properties: plain }).map(({ kind }) => kind)).toEqual(["secret", "number"]);

@@ -12,11 +12,15 @@ export interface SchemaField {
   /** For pairs: the values are secrets. */
   isHidden: boolean;
   isRequired: boolean;
+  /** A text that is pasted with its lines, such as a key or a query. */
+  isLong: boolean;
   /** For a number: no fraction. */
   isWhole: boolean;
   choices: readonly string[];
   default: unknown;
 }
+
+const LONG = "multiline";
 
 const isObject = (value: unknown): value is JsonSchema => typeof value === "object" && value !== null && !Array.isArray(value);
 
@@ -33,7 +37,9 @@ export function secretFieldsOf(schema: JsonSchema): SchemaField[] {
 export function fieldsOf(schema: JsonSchema): SchemaField[] {
   const properties = isObject(schema["properties"]) ? schema["properties"] : {};
   const required = Array.isArray(schema["required"]) ? (schema["required"] as unknown[]) : [];
-  return Object.entries(properties).map(([name, declared]) => {
+  // What the source sets by itself is no input.
+  const typed = Object.entries(properties).filter(([, declared]) => !isObject(declared) || declared["readOnly"] !== true);
+  return typed.map(([name, declared]) => {
     const own = isObject(declared) ? declared : {};
     const resolved = resolve(own, schema);
     const kind = kindOf(resolved, schema);
@@ -45,6 +51,7 @@ export function fieldsOf(schema: JsonSchema): SchemaField[] {
       kind: kind === "text" && isMarked(resolved) ? "secret" : kind,
       isHidden: kind === "pairs" && isMarked(resolve(resolved["additionalProperties"] as JsonSchema, schema)),
       isRequired: required.includes(name),
+      isLong: own["format"] === LONG || resolved["format"] === LONG,
       isWhole: resolved["type"] === "integer",
       choices: choicesOf(resolved),
       default: own["default"],

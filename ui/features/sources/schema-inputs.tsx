@@ -63,10 +63,15 @@ function SchemaInput({ control, part, field }: InputProps) {
     case "json":
       return <TextareaField {...shared} hint={withMore(field.hint, "As JSON.")} rows={4} spellCheck={false} className="font-mono" />;
     case "secret":
+      if (field.isLong)
+        return (
+          <TextareaField {...shared} rows={4} autoComplete="off" spellCheck={false} className="font-mono [-webkit-text-security:disc]" />
+        );
       return <TextField {...shared} type="password" autoComplete="new-password" className="font-mono" />;
     case "number":
       return <TextField {...shared} inputMode="decimal" className="max-w-[160px]" />;
     default:
+      if (field.isLong) return <TextareaField {...shared} rows={4} autoComplete="off" spellCheck={false} className="font-mono" />;
       return <TextField {...shared} autoComplete="off" spellCheck={false} />;
   }
 }

@@ -115,6 +115,7 @@ function Credentials({ form, kind, hasStored }: { form: UseFormReturn<SourceValu
         {hasStored && !isSending ? "Stored encrypted and never shown again." : "They are stored encrypted and never shown again."}
         {hasStored && isSending && " All of them are replaced."}
       </p>
+      {isSending && kind.signInRedirect !== null && <SignInNote redirect={kind.signInRedirect} hasStored={hasStored} />}
       {isSending && <SchemaInputs control={control} part="credentials" fields={kind.credentials} />}
       {hasStored && (
         <May to="update_source">
@@ -128,6 +129,17 @@ function Credentials({ form, kind, hasStored }: { form: UseFormReturn<SourceValu
         </May>
       )}
     </fieldset>
+  );
+}
+
+/** Tells how a person signs in, which takes an application at the service. */
+function SignInNote({ redirect, hasStored }: { redirect: string; hasStored: boolean }) {
+  return (
+    <p className="text-text-2">
+      To sign in as a person, register an application at the service with the redirect address{" "}
+      <code className="font-mono break-all">{redirect}</code> and enter its client ID and client secret.{" "}
+      {hasStored ? "Save" : "Add the source"}, then choose “Sign in” on its page, which sets the tokens.
+    </p>
   );
 }
 

@@ -32,6 +32,7 @@ const KIND = {
     required: ["url"],
   },
   credentials_schema: { properties: { token: { type: "string" } }, required: ["token"] },
+  sign_in_redirect_url: "https://here.example/callback",
 } as SourceKind;
 
 /** Opens the form on an API that gives this answer. */
@@ -56,6 +57,11 @@ const add = () => userEvent.click(screen.getByRole("button", { name: "Add source
 const alerts = () => screen.queryAllByRole("alert").map((alert) => alert.textContent.trim());
 
 describe("the form of a new source", () => {
+  it("tells what an application at the service needs for a sign-in", () => {
+    open(201, {});
+    expect(screen.getByText("https://here.example/callback").closest("p")?.textContent).toContain("choose “Sign in” on its page");
+  });
+
   it("asks for what the kind requires and sends nothing", async () => {
     const post = open(201, {});
     await add();

@@ -1,11 +1,9 @@
 "use client";
 
-import { useMutation } from "@tanstack/react-query";
-import { LogIn, Play, PlugZap, Trash2 } from "lucide-react";
+import { Play, PlugZap, Trash2 } from "lucide-react";
 import { parseAsString, useQueryState } from "nuqs";
 import { useState } from "react";
 
-import { tellFailure } from "@/components/feedback";
 import { May } from "@/components/may";
 import { PageHead } from "@/components/page-head";
 import { State } from "@/components/state";
@@ -15,7 +13,8 @@ import { useWayBack } from "@/state/list-place";
 
 import { ExportMenu } from "./export-menu";
 import { DeleteDialog } from "./delete-dialog";
-import { beginSignIn, isLive, type Source } from "./queries";
+import { isLive, type Source } from "./queries";
+import { SignInButton } from "./sign-in-button";
 import { SourceTestDialog } from "./test-dialog";
 import { useRuns } from "./use-runs";
 import { runState, scheduleWords } from "./words";
@@ -33,11 +32,6 @@ export function SourceHead({ source }: { source: Source }) {
   const [testing, setTesting] = useQueryState("test", parseAsString);
   const mayTest = useMay("test_source");
   const { start } = useRuns(source.source_id);
-  const signIn = useMutation({
-    mutationFn: beginSignIn,
-    onSuccess: (url) => window.location.assign(url),
-    onError: (error) => tellFailure("The sign-in was not begun", error),
-  });
   const state = source.last_run ? runState(source.last_run) : { tone: "absent" as const, label: "Not run yet" };
   const isBusy = start.isPending || isLive(source.last_run);
   return (
@@ -68,17 +62,7 @@ export function SourceHead({ source }: { source: Source }) {
           </Button>
         )}
       </May>
-      {source.can_sign_in && (
-        <May to="begin_source_sign_in">
-          <Button
-            disabled={signIn.isPending}
-            title="Let the source read what you may read at the service"
-            onClick={() => signIn.mutate(source.source_id)}
-          >
-            <LogIn aria-hidden size={14} /> <span className="max-md:sr-only">Sign in</span>
-          </Button>
-        </May>
-      )}
+      <SignInButton source={source} />
       <May to="test_source">
         <Button onClick={() => void setTesting("1")}>
           <PlugZap aria-hidden size={14} /> <span className="max-md:sr-only">Test connection</span>

@@ -14,6 +14,7 @@ const KIND = kindFields({
     required: ["path"],
   },
   credentials_schema: { properties: { token: { type: "string" } }, required: ["token"] },
+  sign_in_redirect_url: null,
 });
 
 const SOURCE = {

@@ -32,10 +32,16 @@ export type Pair = SourceValues["metadata"][number];
 export interface KindFields {
   settings: readonly SchemaField[];
   credentials: readonly SchemaField[];
+  /** Where the service of a sign-in returns the browser; null if the kind has none. */
+  signInRedirect: string | null;
 }
 
 export function kindFields(kind: SourceKind): KindFields {
-  return { settings: fieldsOf(kind.settings_schema), credentials: secretFieldsOf(kind.credentials_schema) };
+  return {
+    settings: fieldsOf(kind.settings_schema),
+    credentials: secretFieldsOf(kind.credentials_schema),
+    signInRedirect: kind.sign_in_redirect_url,
+  };
 }
 
 /** Offered intervals in seconds; "" is on request only. */

@@ -12,6 +12,7 @@ import { Tabs } from "@/components/tabs";
 import { ItemsTab } from "./items-tab";
 import { sourceQuery } from "./queries";
 import { RunsTab } from "./runs-tab";
+import { SignInButton } from "./sign-in-button";
 import { DoneSignIn } from "./sign-in-notices";
 import { SourceHead, useParent } from "./source-head";
 
@@ -57,7 +58,12 @@ export function SourceView() {
       <DoneSignIn />
       {data.problem && (
         <div className="px-4 pt-4">
-          <Banner tone="failed">The last run failed. {data.problem.detail}</Banner>
+          <Banner tone="failed">
+            <div className="flex flex-wrap items-start gap-x-3 gap-y-2">
+              <p className="min-w-0 flex-1 basis-[240px]">The last run failed. {data.problem.detail}</p>
+              {data.problem.code === "sign_in_needed" && <SignInButton source={data} isSmall />}
+            </div>
+          </Banner>
         </div>
       )}
       <Tabs

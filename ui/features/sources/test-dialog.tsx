@@ -13,6 +13,7 @@ import { Dialog } from "@/components/ui/dialog";
 import { formatBytes } from "@/lib/format";
 
 import { type Source, type TestResult, testQuery } from "./queries";
+import { SignInButton } from "./sign-in-button";
 
 /** Tests the stored settings of a source. */
 export function SourceTestDialog({ source, onClose }: { source: Source; onClose: () => void }) {
@@ -24,9 +25,12 @@ export function SourceTestDialog({ source, onClose }: { source: Source; onClose:
       onAgain={() => void refetch()}
       onClose={onClose}
       change={
-        <May to="update_source">
-          <ButtonLink href={`/sources/view/?id=${source.source_id}&tab=settings`}>Change settings</ButtonLink>
-        </May>
+        <div className="flex flex-wrap gap-2">
+          {data?.code === "sign_in_needed" && <SignInButton source={source} />}
+          <May to="update_source">
+            <ButtonLink href={`/sources/view/?id=${source.source_id}&tab=settings`}>Change settings</ButtonLink>
+          </May>
+        </div>
       }
     />
   );

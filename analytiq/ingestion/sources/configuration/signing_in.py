@@ -3,11 +3,12 @@
 import base64
 import hashlib
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import urlencode
 
-from pydantic import SecretStr
+from pydantic import JsonValue, SecretStr
 
 from analytiq import clock
 from analytiq.errors import AccessDeniedError, InvalidInputError
@@ -20,7 +21,7 @@ from analytiq.ingestion.sources.connections.oauth import (
     request_tokens,
     sign_in_of,
 )
-from analytiq.ingestion.sources.registry import load_kind, validated
+from analytiq.ingestion.sources.registry import known_kinds, load_kind, validated
 from analytiq.models.account import LinkPurpose, OneTimeLink
 from analytiq.models.source import Source
 from analytiq.storage.all_repositories import Repositories
@@ -132,7 +133,7 @@ class SourceSignIns:
         service = sign_in_of(kind, validated(kind.settings_schema, source.settings, field="settings"))
         if service is None:
             raise InvalidInputError(
-                f"Sources of the kind {source.kind!r} have no sign-in. Change the credentials instead."
+                f"Sources of the kind {source.kind!r} have no sign-in, with these settings. Change the credentials."
             )
         return service
 
@@ -141,6 +142,18 @@ class SourceSignIns:
         stored = validated(kind.credentials_schema, self._connectors.credentials_of(source), field="credentials")
         assert isinstance(stored, OAuthCredentials)  # noqa: S101  # every kind with a sign-in has these
         return stored
+
+
+def has_sign_in(kind_name: str, settings: Mapping[str, JsonValue]) -> bool:
+    """Return True if a person may sign in at the service for a source."""
+    kind = known_kinds().get(kind_name)
+    try:
+        return (
+            kind is not None
+            and sign_in_of(kind, validated(kind.settings_schema, settings, field="settings")) is not None
+        )
+    except InvalidInputError:  # stored by another version
+        return False
 
 
 def _hash(secret: str) -> str:

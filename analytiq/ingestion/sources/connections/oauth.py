@@ -52,7 +52,10 @@ class OAuthCredentials(KindSchema):
         default=None, title="Access token", description="Enough for a trial; it expires, usually within an hour"
     )
     expires_at: float | None = Field(
-        default=None, title="Expiry", description="Of the access token, in seconds since 1970; set by the source"
+        default=None,
+        title="Expiry",
+        description="Of the access token, in seconds since 1970; set by the source",
+        json_schema_extra={"readOnly": True},
     )
 
 
@@ -89,14 +92,27 @@ class SignInKind(Protocol):
     """A kind whose sources a person may sign in for; its credentials are `OAuthCredentials`, or more."""
 
     @classmethod
-    def sign_in_service(cls, settings: KindSchema) -> SignInService:
-        """Return where a person signs in for a source with these settings."""
+    def sign_in_service(cls, settings: KindSchema) -> SignInService | None:
+        """Return where a person signs in for a source with these settings; None: its settings choose another way."""
         ...
 
 
 def sign_in_of(kind: ConnectorType, settings: KindSchema) -> SignInService | None:
-    """Return where a person signs in; None if the kind knows no sign-in."""
+    """Return where a person signs in; None if the kind, or a source with these settings, knows no sign-in."""
     return kind.sign_in_service(settings) if isinstance(kind, SignInKind) else None
+
+
+def refresh_form(credentials: OAuthCredentials, refresh_token: str | None) -> Form | None:
+    """Return the fields of a request with a refresh token; None if a person has to sign in."""
+    if refresh_token is None or credentials.client_id is None:
+        return None
+    secret = {"client_secret": credentials.client_secret.get_secret_value()} if credentials.client_secret else {}
+    return {
+        "grant_type": "refresh_token",
+        "refresh_token": refresh_token,
+        "client_id": credentials.client_id,
+        **secret,
+    }
 
 
 class TokenRequests(Protocol):
@@ -149,7 +165,10 @@ class AccessTokens:
     async def _renewed(self) -> Tokens:
         form = self._requests.form(self._refresh)
         if form is None:
-            raise SignInNeededError(f"The source has no sign-in at {self._service}. Sign in on the source's page.")
+            raise SignInNeededError(
+                f"Nobody has signed in at {self._service} for this source. Add the source if it is new, then sign in on"
+                " its page."
+            )
         tokens = await request_tokens(self._context.operator, self._requests.token_url, form, service=self._service)
         self._now, before = tokens, self._refresh
         self._refresh = tokens.refresh or before

@@ -11,7 +11,7 @@ import httpx
 from pydantic import BaseModel, Field, JsonValue, SecretStr, ValidationError, field_validator
 
 from analytiq.errors import AnalytiqError, InvalidInputError, NotFoundError, PermanentError, RateLimitedError
-from analytiq.ingestion.sources.base import KindSchema, SourceContext
+from analytiq.ingestion.sources.base import SEVERAL_LINES, KindSchema, SourceContext
 from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
 from analytiq.ingestion.sources.systems.buckets.connector import BucketConnector, ObjectPage, Position
 from analytiq.ingestion.sources.systems.buckets.google_tokens import GoogleTokens, service_account
@@ -74,7 +74,11 @@ class GcsCredentials(KindSchema):
     """The key of a service account; none for a public bucket. Those of the server's machine are never used."""
 
     service_account: SecretStr | None = Field(
-        default=None, max_length=30_000, title="Service account key", description="The text of its JSON key"
+        default=None,
+        max_length=30_000,
+        title="Service account key",
+        description="The text of its JSON key",
+        json_schema_extra=SEVERAL_LINES,
     )
 
     @field_validator("service_account", mode="before")

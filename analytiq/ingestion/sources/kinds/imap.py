@@ -7,7 +7,7 @@ from datetime import date
 from fnmatch import fnmatchcase
 from typing import ClassVar, Literal
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator
 
 from analytiq.errors import InvalidInputError
 from analytiq.ingestion.sources.base import (
@@ -19,9 +19,11 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
+from analytiq.ingestion.sources.connections.oauth import AccessTokens, OAuthCredentials, SignInService
 from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
-from analytiq.ingestion.sources.systems.imap.connection import Login, MailboxInfo, MailConnection, Server
+from analytiq.ingestion.sources.systems.imap.connection import MailboxInfo, MailConnection, Server
 from analytiq.ingestion.sources.systems.imap.listing import BATCH, MailListing
+from analytiq.ingestion.sources.systems.imap.login import Login, wrong_login
 from analytiq.ingestion.sources.systems.imap.messages import (
     LISTED_PARTS,
     MessageChoice,
@@ -30,6 +32,7 @@ from analytiq.ingestion.sources.systems.imap.messages import (
     listed,
     sorted_mailboxes,
 )
+from analytiq.ingestion.sources.systems.imap.sign_in import MailTokenRequests, SignInChoice, mail_sign_in
 
 PIECE_BYTES = 1024 * 1024
 """Bytes of a message that are asked for at once."""
@@ -85,6 +88,25 @@ class ImapSettings(KindSchema):
         default=None, ge=1, le=65535, title="Port", description="Default: 993 with tls, otherwise 143"
     )
 
+    sign_in: SignInChoice = Field(
+        default="password",
+        title="Sign-in",
+        description="password; or google or microsoft, whose mail servers want a sign-in instead (XOAUTH2)",
+    )
+    tenant: str = Field(
+        default="common",
+        pattern=r"^[A-Za-z0-9.-]{1,100}$",
+        title="Tenant",
+        description="For the sign-in at Microsoft: id or domain of the directory, such as example.onmicrosoft.com",
+    )
+    login_url: str | None = Field(
+        default=None,
+        max_length=300,
+        pattern=r"^https?://[^\s/?#]+/?$",
+        title="Sign-in address",
+        description="Another one, for national clouds",
+    )
+
     @field_validator("host", "user")
     @classmethod
     def _is_printable(cls, value: str) -> str:
@@ -108,6 +130,10 @@ class ImapSettings(KindSchema):
             without_flags=frozenset(flag.lower() for flag in self.without_flags),
         )
 
+    def sign_in_service(self) -> SignInService | None:
+        """Return where a person signs in; None with a password."""
+        return mail_sign_in(self.sign_in, tenant=self.tenant, login_url=self.login_url, user=self.user)
+
     def server(self) -> Server:
         """Return the server's address."""
         return Server(self.host, self.port or (993 if self.security == "tls" else 143), self.security)
@@ -125,21 +151,16 @@ class ImapSettings(KindSchema):
         return matches(self.mailboxes) and not matches(self.skip_mailboxes)
 
 
-class ImapCredentials(KindSchema):
-    """The secret of a mailbox's user."""
+class PasswordCredentials(KindSchema):
+    """The password of a mailbox's user."""
 
     password: SecretStr | None = Field(
         default=None, title="Password", description="Or an app password, where the service has these"
     )
-    access_token: SecretStr | None = Field(
-        default=None, title="Access token", description="OAuth token instead of a password (XOAUTH2)"
-    )
 
-    @model_validator(mode="after")
-    def _has_one(self) -> "ImapCredentials":
-        if self.password is not None and self.access_token is not None:
-            raise ValueError("Give a password or an access token, not both")
-        return self
+
+class ImapCredentials(OAuthCredentials, PasswordCredentials):
+    """The password of a mailbox's user, or an application with the tokens of a sign-in."""
 
 
 class ImapConnector:
@@ -154,7 +175,17 @@ class ImapConnector:
         self._settings = ImapSettings.model_validate(settings, from_attributes=True)
         self._credentials = ImapCredentials.model_validate(credentials, from_attributes=True)
         self._context = context
+        service = self._settings.sign_in_service()
+        self._tokens: AccessTokens | None = None
+        if service is not None:
+            requests = MailTokenRequests(service, self._credentials, choice=self._settings.sign_in)
+            self._tokens = AccessTokens(context, requests, self._credentials, service=service.name)
         self._connection = MailConnection(context.operator, self._settings.server(), self._login)
+
+    @classmethod
+    def sign_in_service(cls, settings: KindSchema) -> SignInService | None:
+        """See SignInKind."""
+        return ImapSettings.model_validate(settings, from_attributes=True).sign_in_service()
 
     async def check(self) -> None:
         """See Connector."""
@@ -240,11 +271,20 @@ class ImapConnector:
         )
 
     async def _login(self, refused: Login | None) -> Login:
-        given = self._credentials
-        secret = given.password or given.access_token
-        if secret is None or refused is not None:
-            raise CredentialsRefusedError("The source has no password or access token. Add one to its credentials.")
-        return Login(self._settings.user, secret.get_secret_value(), is_token=given.password is None)
+        user, given = self._settings.user, self._credentials
+        if self._tokens is not None:
+            token = await self._tokens.current() if refused is None else await self._tokens.after(refused.secret)
+        else:
+            secret = given.password or given.access_token
+            # A stored token cannot be renewed.
+            token = secret.get_secret_value() if secret is not None and refused is None else None
+        if token is not None:
+            return Login(user, token, is_token=self._tokens is not None or given.password is None)
+        if refused is not None:
+            raise wrong_login(refused)
+        raise CredentialsRefusedError(
+            "The source has no password. Add one to its credentials, or choose Google or Microsoft as its sign-in."
+        )
 
     def _require_security(self) -> None:
         host = self._settings.host.lower().rstrip(".")

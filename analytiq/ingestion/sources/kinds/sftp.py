@@ -9,6 +9,7 @@ from pydantic import Field, PrivateAttr, SecretStr, field_validator, model_valid
 from analytiq import clock
 from analytiq.errors import InvalidInputError, NotFoundError
 from analytiq.ingestion.sources.base import (
+    SEVERAL_LINES,
     FetchedItem,
     ItemGoneError,
     KindSchema,
@@ -86,7 +87,10 @@ class SftpCredentials(KindSchema):
     user: str = Field(min_length=1, max_length=200, title="User")
     password: SecretStr | None = Field(default=None, title="Password")
     private_key: SecretStr | None = Field(
-        default=None, title="Private key", description="In the format of OpenSSH or PEM, instead of a password"
+        default=None,
+        title="Private key",
+        description="In the format of OpenSSH or PEM, instead of a password",
+        json_schema_extra=SEVERAL_LINES,
     )
     passphrase: SecretStr | None = Field(default=None, title="Passphrase of the private key")
     _login: SshLogin = PrivateAttr()

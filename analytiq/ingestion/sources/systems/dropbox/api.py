@@ -21,6 +21,7 @@ from analytiq.ingestion.sources.connections.oauth import (
     OAuthCredentials,
     SignInService,
     TokenClient,
+    refresh_form,
 )
 from analytiq.ingestion.sources.connections.wire import read_as
 from analytiq.ingestion.sources.systems.dropbox.wire import Entry, Listing, Revisions
@@ -82,16 +83,7 @@ class DropboxRequests:
 
     def form(self, refresh_token: str | None) -> Form | None:
         """See TokenRequests."""
-        given = self._credentials
-        if refresh_token is None or given.client_id is None:
-            return None
-        secret = {"client_secret": given.client_secret.get_secret_value()} if given.client_secret else {}
-        return {
-            "grant_type": "refresh_token",
-            "refresh_token": refresh_token,
-            "client_id": given.client_id,
-            **secret,
-        }
+        return refresh_form(self._credentials, refresh_token)
 
 
 class DropboxApi:

@@ -9,13 +9,14 @@ from pydantic import Field, JsonValue, SecretStr, field_validator
 
 from analytiq import clock
 from analytiq.errors import InvalidInputError, NotFoundError, PermanentError
-from analytiq.ingestion.sources.base import KindSchema, PositionExpiredError, SourceContext
+from analytiq.ingestion.sources.base import SEVERAL_LINES, KindSchema, PositionExpiredError, SourceContext
 from analytiq.ingestion.sources.connections.oauth import (
     AccessTokens,
     Form,
     OAuthCredentials,
     SignInService,
     TokenClient,
+    refresh_form,
 )
 from analytiq.ingestion.sources.connections.service_client import Parameters
 from analytiq.ingestion.sources.connections.wire import read_as
@@ -78,7 +79,10 @@ class GoogleCredentials(OAuthCredentials):
     """A service account, or the tokens of a sign-in."""
 
     service_account: SecretStr | None = Field(
-        default=None, title="Service account", description="The key as JSON text, as Google's console gives it"
+        default=None,
+        title="Service account",
+        description="The key as JSON text, as Google's console gives it",
+        json_schema_extra=SEVERAL_LINES,
     )
 
 
@@ -107,16 +111,7 @@ class GoogleRequests:
                 "grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer",
                 "assertion": self._assertion(self._account),
             }
-        given = self._credentials
-        if refresh_token is None or given.client_id is None:
-            return None
-        secret = {"client_secret": given.client_secret.get_secret_value()} if given.client_secret else {}
-        return {
-            "grant_type": "refresh_token",
-            "refresh_token": refresh_token,
-            "client_id": given.client_id,
-            **secret,
-        }
+        return refresh_form(self._credentials, refresh_token)
 
     def _assertion(self, account: dict[str, str]) -> str:
         # Loaded at the first use: it takes 5 MB, and most sources need none.

@@ -9,7 +9,7 @@ import contextlib
 import imaplib
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +22,7 @@ from analytiq.errors import AnalytiqError, PermanentError, TransientError
 from analytiq.inference.providers.addresses import look_up
 from analytiq.ingestion.sources.connections.outbound import requirement
 from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
+from analytiq.ingestion.sources.systems.imap.login import FindLogin, Login, log_in
 from analytiq.settings import SourceSettings
 
 log = structlog.get_logger(__name__)
@@ -62,19 +63,6 @@ class Server:
     host: str
     port: int
     security: str
-
-
-@dataclass(frozen=True, slots=True)
-class Login:
-    """A user with the secret, which is a password or an access token."""
-
-    user: str
-    secret: str
-    is_token: bool
-
-
-FindLogin = Callable[[Login | None], Awaitable[Login]]
-"""Returns the login; if the server refused a login with a token, it gets that one and returns a renewed one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +209,7 @@ class MailConnection:
         self._require(self._server.host, addresses)
         try:
             client = await self._in_thread(None, lambda: self._open(addresses))
-            await self._in_thread(client, lambda: _log_in(client, login))
+            await self._in_thread(client, lambda: log_in(client, login))
         except BaseException:
             self._cut()
             raise
@@ -319,26 +307,6 @@ def _close(connection: socket.socket, client: IMAPClient | None) -> None:
 def _settled(connection: socket.socket) -> socket.socket:
     connection.settimeout(READ_SECONDS)
     return connection
-
-
-def _log_in(client: IMAPClient, login: Login) -> None:
-    try:
-        if login.is_token:
-            client.oauth2_login(login.user, login.secret)
-        elif client.has_capability("AUTH=PLAIN"):
-            client.plain_login(login.user, login.secret)
-        else:
-            client.login(login.user, login.secret)
-    except imaplib.IMAP4.abort:
-        raise
-    except (imaplib.IMAP4.error, UnicodeError):
-        raise CredentialsRefusedError(
-            "The mail server refuses the user or its password. Some services want a password for this purpose only, or"
-            " a sign-in."
-        ) from None
-    if client.has_capability("ENABLE") and client.has_capability("CONDSTORE"):
-        # Some servers number changes of a mailbox only from the first client that asks for it.
-        client.enable("CONDSTORE")
 
 
 def _examined(client: IMAPClient, mailbox: str) -> Mapping[bytes, object] | None:

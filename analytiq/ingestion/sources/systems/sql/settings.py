@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from analytiq.ingestion.sources.base import KindSchema
+from analytiq.ingestion.sources.base import SEVERAL_LINES, KindSchema
 
 LONGEST_QUERY = 20_000
 DatabaseKind = Literal["postgresql", "mysql"]
@@ -42,12 +42,14 @@ class SqlSettings(KindSchema):
         default="",
         max_length=200_000,
         title="Certificate authority",
+        json_schema_extra=SEVERAL_LINES,
         description="PEM text, if the server's certificate is from an authority of your own or of your provider",
     )
     query: str = Field(
         min_length=1,
         max_length=LONGEST_QUERY,
         title="Query",
+        json_schema_extra=SEVERAL_LINES,
         description="One SELECT, without ORDER BY. It runs in a read-only transaction",
     )
     key_columns: tuple[str, ...] = Field(
