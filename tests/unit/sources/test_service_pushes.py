@@ -29,6 +29,7 @@ def signed(kind: str, body: bytes, *, secret: str = SECRET, at: int = 1_800_000_
         "github": {"x-hub-signature-256": f"sha256={digest}", "x-github-event": "issues"},
         "notion": {"x-notion-signature": f"sha256={digest}"},
         "confluence": {"x-hub-signature": f"sha256={digest}"},
+        "jira": {"x-hub-signature": f"sha256={digest}"},
     }[kind]
 
 
@@ -115,3 +116,25 @@ def test_events_of_notion_and_confluence_name_pages() -> None:
     assert read_event("notion", {"id": "e2", "entity": {"id": PAGE, "type": "database"}}).is_whole
     page = {"event": "page_updated", "page": {"id": 4711}, "attachments": [{"id": "att5"}, 7]}
     assert read_event("confluence", page).external_ids == ("4711", "att5")
+
+
+def test_event_of_jira_names_the_issue_and_its_files() -> None:
+    fields = {"attachment": [{"id": "7"}, {"id": 8}, "odd"], "summary": "A pump"}
+    issue = {"id": "10001", "key": "OPS-1", "fields": fields}
+    comment = {"webhookEvent": "comment_created", "comment": {"id": "5"}, "issue": {"id": "10001", "key": "OPS-1"}}
+    assert read_event("jira", comment).external_ids == ("10001",)
+    deleted = {"webhookEvent": "jira:issue_deleted", "issue": issue}
+    assert read_event("jira", deleted).external_ids == ("10001", "10001-file-7", "10001-file-8")
+    changes = [{"field": "Attachment", "from": None, "to": "9"}, {"field": "status", "from": "1", "to": "3"}, "odd"]
+    updated = {"webhookEvent": "jira:issue_updated", "issue": issue, "changelog": {"items": changes}}
+    assert read_event("jira", updated).external_ids == ("10001", "10001-file-9")
+    linked = {"webhookEvent": "issuelink_created", "issueLink": {"sourceIssueId": 1, "destinationIssueId": 2}}
+    assert read_event("jira", linked).external_ids == ("1", "2")
+    many = {
+        "webhookEvent": "jira:issue_created",
+        "issue": {"id": "1", "fields": {"attachment": [{"id": n} for n in range(900)]}},
+    }
+    assert len(read_event("jira", many).external_ids) == 51
+    # A run of changes would not miss its issues; the daily list of all does.
+    gone = read_event("jira", {"webhookEvent": "project_deleted", "project": {"id": 3}})
+    assert (gone.external_ids, gone.is_whole) == ((), False)

@@ -26,6 +26,12 @@ const HINTS: Readonly<Record<string, InboundHint>> = {
     steps: "In Confluence Data Center, create a webhook with the address and the secret, for events of pages and attachments.",
     hasOwnSecret: false,
   },
+  jira: {
+    service: "Jira",
+    steps:
+      "In Jira’s system settings, create a webhook with the address and the secret, for events of issues and comments. A JQL filter saves deliveries.",
+    hasOwnSecret: false,
+  },
   notion: {
     service: "Notion",
     steps:

@@ -10,6 +10,7 @@ _ROOM = "analytiq.ingestion.sources.pushes.readers"
 BUILT_IN_READERS = {
     "confluence": "confluence:read_push",
     "github": "github:read_push",
+    "jira": "jira:read_push",
     "notion": "notion:read_push",
     "slack": "slack:read_push",
 }
