@@ -10,6 +10,7 @@ empty directory; `after a commit`: from the end of a commit that replaces a docu
 
 import argparse
 import asyncio
+import importlib
 import importlib.util
 import random
 import tempfile
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from time import perf_counter, process_time
+from typing import Any
 
 import numpy as np
 import tantivy
@@ -34,9 +36,9 @@ from analytiq.retrieval.filters.selection import DocumentSet
 from analytiq.retrieval.terms.languages import ENGLISH, STOP_WORDS
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.epochs import EpochRepository
 from analytiq.storage.repositories.index_contents import ChunkText, IndexContentRepository
 from analytiq.storage.repositories.index_entries import IndexEntryRepository
-from analytiq.storage.repositories.knowledge_bases import EpochRepository
 from analytiq.storage.repositories.vectors import VectorRepository
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
@@ -197,8 +199,7 @@ def measure_bm25s(made: Made) -> list[str] | None:
     """Measure bm25s with its own tokenizer, without numba; return None if it is not installed."""
     if importlib.util.find_spec("bm25s") is None:
         return None
-    import bm25s  # type: ignore[import-not-found]  # no dependency of ours
-
+    bm25s: Any = importlib.import_module("bm25s")  # no dependency of ours
     begin = perf_counter()
     retriever = bm25s.BM25()
     retriever.index(bm25s.tokenize([chunk.text for chunk in made.chunks], show_progress=False), show_progress=False)

@@ -22,8 +22,8 @@ from analytiq.retrieval.filters.parser import parse_filter
 from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet
 from analytiq.retrieval.filters.tree import BuiltInField, Filter, In
 from analytiq.retrieval.pipeline.request import SearchRequest
+from analytiq.storage.repositories.epochs import EpochRepository
 from analytiq.storage.repositories.index_contents import IndexContentRepository
-from analytiq.storage.repositories.knowledge_bases import EpochRepository
 from benchmarks import report
 from benchmarks.hash_embedder import MODEL, HashEmbedder, every_model_is
 from benchmarks.platform_under_test import Platform, Server, platform, running_server

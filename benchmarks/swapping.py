@@ -23,7 +23,7 @@ from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.vector import VectorOwner, VectorRow
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.documents import DocumentRepository
-from analytiq.storage.repositories.index_entries import GenerationRepository
+from analytiq.storage.repositories.generations import GenerationRepository
 from analytiq.storage.repositories.vectors import VectorRepository
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction

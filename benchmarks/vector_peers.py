@@ -8,6 +8,9 @@ except for libraries that take a set of rows, which is built beforehand. A plain
 runs in the same process, question by question, so that other load on the machine affects both.
 """
 
+# The peers are installed in an environment of their own, and most have no types.
+# pyright: basic, reportMissingImports=false, reportMissingModuleSource=false
+
 import json
 import os
 import sys

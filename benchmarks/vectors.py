@@ -37,9 +37,9 @@ from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet
 from analytiq.retrieval.filters.tree import BuiltInField, In
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.epochs import EpochRepository
 from analytiq.storage.repositories.index_contents import IndexContentRepository
 from analytiq.storage.repositories.index_entries import IndexEntryRepository
-from analytiq.storage.repositories.knowledge_bases import EpochRepository
 from analytiq.storage.repositories.vectors import VectorRepository
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
@@ -81,7 +81,8 @@ class Stored:
 async def write(connection: MongoConnection, collection: Collection) -> Stored:
     """Index the collection, many documents in a commit."""
     rows, dimensions = collection.vectors.shape
-    vectors, entries, epochs = (kind(connection) for kind in (VectorRepository, IndexEntryRepository, EpochRepository))
+    vectors, entries = VectorRepository(connection), IndexEntryRepository(connection)
+    epochs = EpochRepository(connection)
     now, kb_id = clock.now(), new_id()
     knowledge_base = KnowledgeBase(
         id=kb_id,
@@ -161,8 +162,8 @@ async def loaded_store(stored: Stored, root: Path) -> AsyncGenerator[tuple[Local
     seconds = perf_counter() - begin
     try:
         yield store, seconds
-        while chore := store._replicas[stored.knowledge_base.id]._upkeep.get("snapshot"):  # noqa: SLF001
-            await chore
+        while writing := _upkeep_of(store, stored.knowledge_base.id, "snapshot"):
+            await writing
     finally:
         await store.close()
 
@@ -170,9 +171,15 @@ async def loaded_store(stored: Stored, root: Path) -> AsyncGenerator[tuple[Local
 async def until_graph_is_built(store: LocalVectorStore, kb_id: str) -> float:
     """Return the seconds until all graphs are built; 0 without a graph."""
     begin = perf_counter()
-    while chore := store._replicas[kb_id]._upkeep.get("graph"):  # noqa: SLF001
-        await chore
+    while building := _upkeep_of(store, kb_id, "graph"):
+        await building
     return perf_counter() - begin
+
+
+def _upkeep_of(store: LocalVectorStore, kb_id: str, task: str) -> asyncio.Task[None] | None:
+    """Return a running task of a replica: no answer tells when it is done."""
+    loaded = store._replicas[kb_id]  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return loaded._upkeep.get(task)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 @dataclass(slots=True)
@@ -336,7 +343,7 @@ async def run(options: argparse.Namespace) -> None:
         report.print_table(columns, holding)
     if options.peers:
         print()
-        rows = []
+        rows: list[list[str]] = []
         for chunks in options.peer_chunks:
             collection = made_up(chunks, options.dimensions, questions=options.queries)
             rows += measure_peers(options.peers, collection, options.peer_names)

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-CHECKED = ("analytiq", "api", "workers", "reconciler", "tests")
+CHECKED = ("analytiq", "api", "workers", "reconciler", "tests", "benchmarks")
 
 
 def lines_of(*command: str) -> list[str]:

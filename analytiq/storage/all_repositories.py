@@ -22,17 +22,19 @@ from analytiq.storage.repositories.document_survey import DocumentSurvey
 from analytiq.storage.repositories.documents import DocumentRepository
 from analytiq.storage.repositories.embedding_cache import EmbeddingCacheRepository
 from analytiq.storage.repositories.embedding_claims import EmbeddingClaimRepository
+from analytiq.storage.repositories.epochs import EpochRepository
 from analytiq.storage.repositories.erasures import ErasureRepository
 from analytiq.storage.repositories.forecasts import ForecastRepository
+from analytiq.storage.repositories.generations import GenerationRepository
 from analytiq.storage.repositories.hit_checks import HitCheckRepository
 from analytiq.storage.repositories.idempotency import IdempotencyRepository
 from analytiq.storage.repositories.inbound import InboundRepository
 from analytiq.storage.repositories.index_contents import IndexContentRepository
-from analytiq.storage.repositories.index_entries import GenerationRepository, IndexEntryRepository
+from analytiq.storage.repositories.index_entries import IndexEntryRepository
 from analytiq.storage.repositories.job_history import JobHistoryRepository
 from analytiq.storage.repositories.jobs import JobRepository
 from analytiq.storage.repositories.kb_work import KnowledgeBaseWorkRepository
-from analytiq.storage.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
+from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
 from analytiq.storage.repositories.leases import LeaseRepository
 from analytiq.storage.repositories.ledger import LedgerRepository, SavingsRepository
 from analytiq.storage.repositories.llm_usage import LlmUsageRepository

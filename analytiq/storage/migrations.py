@@ -24,7 +24,9 @@ from analytiq.storage.repositories import (
     documents,
     embedding_cache,
     embedding_claims,
+    epochs,
     erasures,
+    generations,
     idempotency,
     inbound,
     index_entries,
@@ -80,7 +82,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
     """Return the indexes of each collection, declared beside the repositories."""
     declared: dict[str, list[IndexModel]] = {}
     modules = (
-        organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
+        organizations, tags, documents, texts, uploads, jobs, knowledge_bases, epochs, index_entries, generations,
         embedding_cache, ledger, quotas, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
         backup_holds, restores, erasures, leases, reconcile_reports, embedding_claims, prompts, prompt_runs,
         prompt_results, chats, users, sessions, audit_log, storage_accounts,

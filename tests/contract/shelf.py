@@ -19,8 +19,8 @@ from analytiq.retrieval.filters.selection import ChunkFilter, selection_of
 from analytiq.retrieval.filters.tree import Filter, evaluate
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.epochs import EpochRepository
 from analytiq.storage.repositories.index_entries import IndexEntryRepository
-from analytiq.storage.repositories.knowledge_bases import EpochRepository
 from analytiq.storage.repositories.vectors import VectorRepository
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction

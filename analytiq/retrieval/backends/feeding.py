@@ -6,7 +6,8 @@ import structlog
 
 from analytiq.errors import AnalytiqError
 from analytiq.retrieval.backends.registry import Backends
-from analytiq.storage.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
+from analytiq.storage.repositories.epochs import EpochRepository
+from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
 from analytiq.storage.session import DatabaseError
 
 log = structlog.get_logger(__name__)

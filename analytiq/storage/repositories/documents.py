@@ -7,15 +7,16 @@ from typing import Any
 from pydantic import JsonValue
 from pymongo import IndexModel, ReturnDocument, UpdateOne
 from pymongo.errors import DuplicateKeyError
-from pymongo.write_concern import WriteConcern
 
 from analytiq import clock
 from analytiq.errors import ConflictError
-from analytiq.models.document import Document, DocumentState, ExternalIdentity, Failure, Member
+from analytiq.models.document import Document, DocumentState, ExternalIdentity
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import object_id, object_ids
+from analytiq.storage.repositories.document_extraction import DocumentExtraction
+from analytiq.storage.repositories.document_holds import DocumentHolds
+from analytiq.storage.repositories.document_members import DocumentMembers
 from analytiq.storage.repositories.document_pages import BY_NAME, DocumentQuery, page_of
-from analytiq.storage.repositories.hit_checks import MEMBER_FIELDS, member_of
 from analytiq.storage.repositories.rows import Row, decode, encode
 from analytiq.storage.session import Session
 
@@ -86,14 +87,13 @@ class DocumentMetadata:
     metadata: Mapping[str, JsonValue]
 
 
-class DocumentRepository:
+class DocumentRepository(DocumentExtraction, DocumentHolds, DocumentMembers):
     """Documents of an organization."""
 
     def __init__(self, connection: MongoConnection) -> None:
-        self._collection = connection.database["docs"]
-        self._majority = connection.majority["docs"]
-        # Progress need not survive a failover: it does not wait for a majority.
-        self._by_primary = self._collection.with_options(write_concern=WriteConcern(w=1))
+        DocumentExtraction.__init__(self, connection)
+        DocumentHolds.__init__(self, connection)
+        DocumentMembers.__init__(self, connection)
 
     async def insert_unless_known(self, session: Session, document: Document) -> Document | None:
         """Store the document; if its identity is taken, store nothing and return the document that has it.
@@ -272,226 +272,12 @@ class DocumentRepository:
         )
         return decode(Document, row) if row else None
 
-    async def begin_extracting(self, organization_id: str, document_id: str) -> Document | None:
-        """Mark a document that waits for its extraction as being extracted, and return it.
-
-        None if it does not wait: it is gone, extracted or failed. Only jobs leave a document waiting, and end with that
-        state in one transaction; so a worker that has lost its job begins nothing here that no job would end.
-        """
-        waiting: Row = {"state": {"$in": [DocumentState.UPLOADED.value, DocumentState.EXTRACTING.value]}}
-        row: Row | None = await self._by_primary.find_one_and_update(
-            {"_id": object_id(document_id), "organization_id": organization_id, **waiting},
-            _being_extracted(),
-            return_document=ReturnDocument.AFTER,
-        )
-        return decode(Document, row) if row else None
-
-    async def begin_extracting_again(self, session: Session, organization_id: str, document_id: str) -> Document | None:
-        """Mark a document in any state as being extracted, and return it; None if it is gone."""
-        row: Row | None = await self._collection.find_one_and_update(
-            {"_id": object_id(document_id), "organization_id": organization_id},
-            _being_extracted(),
-            return_document=ReturnDocument.AFTER,
-            session=session,
-        )
-        return decode(Document, row) if row else None
-
-    async def mark_extracted(
-        self,
-        session: Session,
-        organization_id: str,
-        document_id: str,
-        *,
-        file_id: str,
-        text: Mapping[str, Any],
-        warnings: Sequence[str],
-    ) -> Document | None:
-        """Point the document at its new text; return its former row, None if it is gone or has another file.
-
-        `text`: text_id, text_hash, page_count, character_count, has_tables, content_type and flaws.
-        """
-        row: Row | None = await self._collection.find_one_and_update(
-            {"_id": object_id(document_id), "organization_id": organization_id, "file_id": file_id},
-            {
-                "$set": {
-                    **text,
-                    "state": DocumentState.EXTRACTED.value,
-                    "error": None,
-                    "warnings": list(warnings),
-                    "updated_at": clock.now(),
-                },
-                "$inc": {"rev": 1},
-            },
-            return_document=ReturnDocument.BEFORE,
-            session=session,
-        )
-        return decode(Document, row) if row else None
-
-    async def mark_all_extracted(
-        self,
-        session: Session,
-        organization_id: str,
-        texts: Mapping[str, Mapping[str, Any]],
-    ) -> None:
-        """Point documents at their first texts, in one command; the caller has read them in the same transaction.
-
-        `texts`: by document id, the fields as in `mark_extracted`, and warnings.
-        """
-        writes = [
-            UpdateOne(
-                {"_id": object_id(document_id), "organization_id": organization_id},
-                {
-                    "$set": {
-                        **text,
-                        "state": DocumentState.EXTRACTED.value,
-                        "error": None,
-                        "updated_at": clock.now(),
-                    },
-                    "$inc": {"rev": 1},
-                },
-            )
-            for document_id, text in texts.items()
-        ]
-        await self._collection.bulk_write(writes, ordered=False, session=session)
-
     async def present_among(
         self, session: Session, organization_id: str, document_ids: Collection[str]
     ) -> dict[str, Document]:
         """Return the organization's documents by id, as the transaction's snapshot has them."""
         query: Row = {"_id": {"$in": object_ids(set(document_ids))}, "organization_id": organization_id}
         return {str(row["_id"]): decode(Document, row) async for row in self._collection.find(query, session=session)}
-
-    async def mark_failed(
-        self,
-        organization_id: str,
-        document_id: str,
-        file_id: str,
-        failure: Failure,
-        *,
-        session: Session | None = None,
-    ) -> None:
-        """Record the permanent failure of an extraction; an earlier version's text stays current."""
-        await self._collection.update_one(
-            {"_id": object_id(document_id), "organization_id": organization_id, "file_id": file_id},
-            {
-                "$set": {
-                    "state": DocumentState.FAILED.value,
-                    "error": failure.model_dump(),
-                    "updated_at": clock.now(),
-                }
-            },
-            session=session,
-        )
-
-    async def settle_password(
-        self, session: Session, organization_id: str, document_id: str, *, offered: str, is_right: bool
-    ) -> None:
-        """Keep the offered password that opened the file, or forget a wrong one; one offered meanwhile stays."""
-        kept = {"password": offered} if is_right else {}
-        await self._collection.update_one(
-            {"_id": object_id(document_id), "organization_id": organization_id, "offered_password": offered},
-            {"$set": {**kept, "offered_password": None}},
-            session=session,
-        )
-
-    async def page_with_passwords(self, after: str | None, limit: int) -> list[Document]:
-        """Return the next documents, of any organization, that have a password."""
-        query: Row = {"$or": [{"password": {"$type": "string"}}, {"offered_password": {"$type": "string"}}]}
-        if after is not None:
-            query["_id"] = {"$gt": object_id(after)}
-        return [decode(Document, row) async for row in self._collection.find(query).sort("_id").limit(limit)]
-
-    async def replace_password(self, document: Document, *, field: str, old: str, new: str) -> None:
-        """Replace an encrypted password unless it has changed; `field`: password or offered_password."""
-        await self._collection.update_one({"_id": object_id(document.id), field: old}, {"$set": {field: new}})
-
-    async def hold_for_commit(
-        self,
-        session: Session,
-        organization_id: str,
-        document_id: str,
-        *,
-        text_hash: str,
-        tag_ids: Collection[str],
-    ) -> bool:
-        """Check that the document still has this text and one of these tags, and make concurrent changes conflict.
-
-        `$inc` achieves this: a read, or a `$set` of the same value, would not conflict with a concurrent delete.
-        """
-        result = await self._collection.update_one(
-            {
-                "_id": object_id(document_id),
-                "organization_id": organization_id,
-                "text_hash": text_hash,
-                "tag_ids": {"$in": list(tag_ids)},
-            },
-            {"$inc": {"rev": 1}},
-            session=session,
-        )
-        return result.matched_count == 1
-
-    async def hold_many_for_commit(
-        self,
-        session: Session,
-        organization_id: str,
-        text_hashes: Mapping[str, str],
-        *,
-        tag_ids: Collection[str],
-    ) -> set[str]:
-        """Return those documents that still have their text and one of these tags; concurrent changes conflict.
-
-        `text_hashes` are by document id. Read in the transaction, so that a changed document costs no abort.
-        """
-        query: Row = {
-            "_id": {"$in": object_ids(set(text_hashes))},
-            "organization_id": organization_id,
-            "tag_ids": {"$in": list(tag_ids)},
-        }
-        cursor = self._collection.find(query, {"text_hash": 1}, session=session)
-        held = {str(row["_id"]) async for row in cursor if row.get("text_hash") == text_hashes[str(row["_id"])]}
-        if held:
-            own: Row = {"_id": {"$in": object_ids(held)}, "organization_id": organization_id}
-            await self._collection.update_many(own, {"$inc": {"rev": 1}}, session=session)
-        return held
-
-    async def hold_for_result(self, session: Session, organization_id: str, document_id: str) -> bool:
-        """Check that the document exists, and make a concurrent delete conflict."""
-        result = await self._collection.update_one(
-            {"_id": object_id(document_id), "organization_id": organization_id}, {"$inc": {"rev": 1}}, session=session
-        )
-        return result.matched_count == 1
-
-    async def hold_for_removal(
-        self, session: Session, organization_id: str, document_id: str, *, tag_ids: Collection[str]
-    ) -> bool:
-        """Check that the document is gone, or has none of these tags, or no text; make concurrent changes conflict."""
-        key: Row = {"_id": object_id(document_id), "organization_id": organization_id}
-        no_member: Row = {
-            "$or": [
-                {"tag_ids": {"$nin": list(tag_ids)}},
-                {"text_hash": None},
-                {"character_count": {"$in": [None, 0]}},
-            ]
-        }
-        held = await self._collection.update_one({**key, **no_member}, {"$inc": {"rev": 1}}, session=session)
-        return held.matched_count == 1 or await self._collection.find_one(key, {"_id": 1}, session=session) is None
-
-    async def members(
-        self, organization_id: str, document_ids: Collection[str], tag_ids: Collection[str]
-    ) -> dict[str, Member]:
-        """Return the existing documents with one of the tags, by id; a part of the check of every hit.
-
-        Read at majority: see `IndexEntryRepository.of_documents`.
-        """
-        cursor = self._majority.find(
-            {
-                "_id": {"$in": object_ids(set(document_ids))},
-                "organization_id": organization_id,
-                "tag_ids": {"$in": list(tag_ids)},
-            },
-            MEMBER_FIELDS,
-        )
-        return {str(row["_id"]): member_of(row) async for row in cursor}
 
     async def names(self, organization_id: str, document_ids: Collection[str]) -> dict[str, str]:
         """Return the names by id of existing documents."""
@@ -504,39 +290,6 @@ class DocumentRepository:
         query = {"_id": {"$in": object_ids(set(document_ids))}, "organization_id": organization_id}
         cursor = self._collection.find(query, {"text_hash": 1})
         return {str(row["_id"]): str(row["text_hash"]) async for row in cursor if row.get("text_hash")}
-
-    async def ids_of_members_matching(
-        self, organization_id: str, tag_ids: Collection[str], compiled_filter: Mapping[str, Any]
-    ) -> set[str]:
-        """Return the members that pass a compiled filter (`analytiq.retrieval.filters.compilers.documents`)."""
-        query: Row = {
-            "$and": [
-                {"organization_id": organization_id, "tag_ids": {"$in": list(tag_ids)}},
-                dict(compiled_filter),
-            ]
-        }
-        return {str(row["_id"]) async for row in self._majority.find(query, {"_id": 1})}
-
-    async def member_ids(
-        self, organization_id: str, tag_ids: Collection[str], *, batch_size: int = 1000
-    ) -> AsyncIterator[list[tuple[str, str]]]:
-        """Yield all members with text, as batches of (document id, text hash) in order of id; resumes by key range."""
-        after: Any = None
-        while True:
-            query: Row = {
-                "organization_id": organization_id,
-                "tag_ids": {"$in": list(tag_ids)},
-                "text_hash": {"$ne": None},
-                "character_count": {"$gt": 0},
-            }
-            if after is not None:
-                query["_id"] = {"$gt": after}
-            cursor = self._collection.find(query, {"text_hash": 1}).sort("_id", 1).limit(batch_size)
-            rows = [row async for row in cursor]
-            if not rows:
-                return
-            yield [(str(row["_id"]), str(row["text_hash"])) for row in rows]
-            after = rows[-1]["_id"]
 
     async def uses_of_tag(self, organization_id: str, tag_id: str) -> int:
         """Count the documents with the tag."""
@@ -551,7 +304,3 @@ class DocumentRepository:
             ]
         )
         return {str(row["_id"]): int(row["count"]) async for row in cursor}
-
-
-def _being_extracted() -> Row:
-    return {"$set": {"state": DocumentState.EXTRACTING.value, "updated_at": clock.now()}}

@@ -16,7 +16,7 @@ from analytiq.models.job import JobKind, JobRequest
 from analytiq.models.job_payloads import SyncPayload
 from analytiq.settings import IndexingSettings, RateLimitSettings
 from analytiq.storage.ids import new_id
-from analytiq.storage.repositories.knowledge_bases import EpochRepository
+from analytiq.storage.repositories.epochs import EpochRepository
 from analytiq.storage.session import Session
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.indexing.conftest import Action, ActsAfterStaging, Stored

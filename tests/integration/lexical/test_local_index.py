@@ -25,8 +25,8 @@ from analytiq.retrieval.filters.selection import (
 )
 from analytiq.retrieval.filters.tree import EVERYTHING, Comparator
 from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.epochs import EpochRepository
 from analytiq.storage.repositories.index_contents import IndexContentRepository, IndexReading
-from analytiq.storage.repositories.knowledge_bases import EpochRepository
 from tests.integration.tenant import Tenant, prose
 
 

@@ -17,8 +17,8 @@ from analytiq.models.vector import VectorOwner, VectorRow
 from analytiq.settings import IndexingSettings, Settings
 from analytiq.storage.client import MongoConnection, connect
 from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.epochs import EpochRepository
 from analytiq.storage.repositories.index_entries import IndexEntryRepository
-from analytiq.storage.repositories.knowledge_bases import EpochRepository
 from analytiq.storage.repositories.vectors import VectorRepository
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction

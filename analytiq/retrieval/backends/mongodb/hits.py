@@ -12,8 +12,8 @@ from analytiq.errors import InvalidInputError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.retrieval.filters.compilers.mongodb_search import of_filter, of_selection, of_types
 from analytiq.retrieval.filters.selection import AllOf, ChunkFilter, DocumentSet, Outside, Selection, contains
+from analytiq.storage.repositories.epochs import EpochRepository
 from analytiq.storage.repositories.index_entries import IndexEntryRepository
-from analytiq.storage.repositories.knowledge_bases import EpochRepository
 from analytiq.storage.search.predicates import Verdict, every
 from analytiq.storage.search.rows import MOST_FOUND, FoundChunk
 
