@@ -9,7 +9,9 @@ import analytiq.models
 import analytiq.storage.repositories as repositories
 from analytiq.models.stored import Stored
 
-ENDINGS = ("Repository", "Rows", "Survey", "Source", "Leases", "Lanes")
+ENDINGS = (
+    "Repository", "Rows", "Survey", "Source", "Leases", "Lanes", "Batches", "Recovery", "Extraction", "Holds", "Members",
+)  # fmt: skip
 
 WHOLE_CLASSES = {
     "ArchiveSource": "reads for an archive of everything; its other methods take the organization",
@@ -40,8 +42,8 @@ METHODS = {
         "DocumentSurvey.files_named_among", "DocumentSurvey.pointers",
         "ErasureRepository.get", "ErasureRepository.take", "ErasureRepository.open_again",
         "ErasureRepository.watched_since", "ErasureRepository.left_behind",
-        "DocumentRepository.page_with_passwords",
-        "IdempotencyRepository.page_of_encrypted", "JobRepository.count_work",
+        "DocumentExtraction.page_with_passwords",
+        "IdempotencyRepository.page_of_encrypted", "JobRepository.count_work", "JobRecovery.organizations_stopped_by",
         "KnowledgeBaseRepository.counts_by_store",
         "KnowledgeBaseRepository.set_names_apart",
         "OrganizationRepository.first", "OrganizationRepository.all", "OrganizationRepository.existing",
