@@ -40,7 +40,7 @@ class Caller:
     ends_at: datetime | None
     """Expiry of the token or session."""
     is_shrunk: bool = False
-    """Whether the token allows less than its scope, since its creator has fewer rights."""
+    """True if the token allows less than its scope, since its creator has fewer rights."""
     knowledge_bases: KnowledgeBasesAtVersions = field(default_factory=dict[str, tuple[KnowledgeBase, Epoch]])
     """Those that were read together with the token, for a search in them."""
 

@@ -82,7 +82,7 @@ def source_add(
     ] = None,
     every: Annotated[int | None, typer.Option(min=60, help="Seconds between scheduled runs.")] = None,
     when_vanished: Annotated[
-        Vanished, typer.Option(help="What happens to documents whose item vanished.")
+        Vanished, typer.Option(help="The treatment of documents whose item vanished.")
     ] = Vanished.DELETE,
     vanished_tag: Annotated[str | None, typer.Option(help="Tag for them, with `--when-vanished tag`.")] = None,
     data_dir: DataDir = None,

@@ -287,7 +287,7 @@ class KnowledgeBase(Answer):
     embedding_dimensions: int
     coalesce_neighbors: int
     context: bool = False
-    """Whether chunks are embedded and searched with their document's title and name, and their headings."""
+    """True: chunks are embedded and searched with their document's title and name, and their headings."""
     searched_metadata: list[str] = Field(default_factory=list)
     """Metadata keys whose values are searched with each chunk."""
     section_level: int = 0

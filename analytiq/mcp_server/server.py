@@ -90,7 +90,7 @@ def new_server(open_api: OpenApi, folders: Sequence[Path] = ()) -> MCPServer[Any
         context: Context[Any, Any],
         query: Annotated[str, Field(min_length=1, max_length=20_000, description="The question")],
         knowledge_base: Annotated[str | None, Field(description="Its name or id; left out: all of them")] = None,
-        top_k: Annotated[int, Field(ge=1, le=50, description="How many passages")] = 5,
+        top_k: Annotated[int, Field(ge=1, le=50, description="Number of passages")] = 5,
         document_ids: Annotated[list[str] | None, Field(description="Only in these documents")] = None,
         metadata_filter: Annotated[
             dict[str, JsonValue] | None,

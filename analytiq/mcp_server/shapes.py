@@ -69,7 +69,7 @@ class KnowledgeBaseSummary(_Answer):
     status: str
     document_count: int
     chunk_count: int
-    context: Annotated[bool, Field(description="Whether chunks are searched with their document's title and headings")]
+    context: Annotated[bool, Field(description="True if chunks are searched with their document's title and headings")]
     index_types: Annotated[list[str], Field(description="Granularities that can be searched")]
 
     @classmethod

@@ -32,7 +32,7 @@ class SourceRunSummary(_Answer):
     is_dry_run: Annotated[bool, Field(description="true: it lists and compares, and changes nothing")]
     counts: OutcomeCounts
     withheld_removals: Annotated[int, Field(description="Missing items that were not removed; the log says why")]
-    error: Annotated[str | None, Field(description="Why the run failed")]
+    error: Annotated[str | None, Field(description="Failure of the run")]
     created_at: str
     ended_at: str | None
 

@@ -38,7 +38,7 @@ def add_table_tools(
         name: NamePart = None,
         document_id: DocumentId = None,
         skip: Skip = 0,
-        limit: Annotated[int, Field(ge=1, le=20, description="How many documents to answer at most")] = 10,
+        limit: Annotated[int, Field(ge=1, le=20, description="Most documents to answer")] = 10,
     ) -> TablePage:
         """List the tables of documents with their columns, types and first rows; a table over several pages is one."""
         async with api_of(context) as api:

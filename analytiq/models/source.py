@@ -81,7 +81,7 @@ class Source(Stored):
     """The service named too many items, or the whole source."""
     is_pending: bool = False
     problem: Failure | None = None
-    """Why the last run failed; None after a run that did not."""
+    """The failure of the last run; None after a run that succeeded."""
     is_deleted: bool = False
     """True while a job removes its items."""
     deletes_documents: bool = False
@@ -127,7 +127,7 @@ class SourceItem(Stored):
     is_pushed: bool = False
     """Pushed, and not listed by a run: no run takes it for vanished."""
     problem: str | None = None
-    """Why the last run skipped the item or failed to fetch it."""
+    """The reason why the last run skipped the item or failed to fetch it."""
     has_failed: bool = False
     """True if the problem is a failure: a run that lists changes only tries the item again."""
     access: Readers | None = None

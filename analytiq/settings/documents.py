@@ -28,7 +28,7 @@ class ExtractionSettings(Section):
     """Tracked changes of Word documents: insertions are read, or deletions, or both."""
     word_comments: bool = True
     isolation: Literal["required", "best_effort", "off"] = "best_effort"
-    """Whether workers refuse documents if the kernel cannot isolate parsers; off: parsers keep all rights."""
+    """On: workers refuse documents if the kernel cannot isolate parsers. Off: parsers keep all rights."""
     readable_paths: tuple[Path, ...] = ()
     """Paths that parsers may read besides their document, installed code, fonts and OCR data."""
 

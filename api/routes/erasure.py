@@ -29,11 +29,10 @@ async def delete_organization(
     confirm: Annotated[
         str, Query(max_length=255, description="The organization's name, to prevent a mistaken erasure")
     ],
-    ledger: Annotated[
-        LedgerFate, Query(description="Whether charges are anonymized or deleted")
-    ] = LedgerFate.ANONYMIZE,
+    ledger: Annotated[LedgerFate, Query(description="Anonymize or delete charges")] = LedgerFate.ANONYMIZE,
     cache: Annotated[
-        CacheFate, Query(description="Whether cached embeddings that the organization paid for and shares are deleted")
+        CacheFate,
+        Query(description="Delete or keep cached embeddings that the organization paid for and shares"),
     ] = CacheFate.DELETE,
 ) -> ErasureResponse:
     """Erase the organization with all its data. All its access tokens stop working at once, including the caller's.

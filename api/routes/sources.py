@@ -113,7 +113,7 @@ async def delete_source(
     organization: CurrentOrganization,
     request_id: RequestId,
     source_id: str,
-    documents: Annotated[Literal["keep", "delete"], Query(description="What happens to its documents")] = "keep",
+    documents: Annotated[Literal["keep", "delete"], Query(description="Keep or delete its documents")] = "keep",
 ) -> Response:
     """Delete a source with its runs. Its documents stay unless `documents=delete`; a job deletes them."""
     await services.ingestion.sources.delete(

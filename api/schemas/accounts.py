@@ -107,8 +107,8 @@ class SignInWays(ResponseBody):
     """The available ways to sign in."""
 
     oidc_name: str | None = Field(description="Name of the identity provider; null without one")
-    sends_mail: bool = Field(description="Whether password reset links are sent by mail")
-    has_cookie: bool = Field(description="Whether this browser has a session cookie, possibly of an expired session")
+    sends_mail: bool = Field(description="True if password reset links are sent by mail")
+    has_cookie: bool = Field(description="True if this browser has a session cookie, possibly of an expired session")
 
 
 class SessionOrganization(ResponseBody):
@@ -142,7 +142,7 @@ class OpenSession(ResponseBody):
     """A signed-in browser of the person."""
 
     session_id: str = Field(validation_alias="id")
-    is_current: bool = Field(description="Whether the request belongs to this session")
+    is_current: bool = Field(description="True if the request belongs to this session")
     created_at: Moment
     last_seen_at: Moment = Field(description="Accurate to five minutes")
     expires_at: Moment = Field(description="Extended by use")
@@ -236,7 +236,7 @@ class InvitationCreated(InvitationResponse):
         description="The link is /invite/#<token>. The secret is not stored and not shown again. Null if it was "
         "mailed, since following the link reveals whether the address has an account"
     )
-    is_mailed: bool = Field(description="Whether the link was mailed")
+    is_mailed: bool = Field(description="True if the link was mailed")
 
     @classmethod
     def with_secret(cls, invited: Invited, *, is_mailed: bool) -> "InvitationCreated":

@@ -56,7 +56,7 @@ class ChatThreadCreate(RequestBody):
     model: Model | None = Field(None, description="A chat model; default: the organization's default")
     score_threshold: Threshold | None = None
     top_k: TopK | None = None
-    searches_again: Annotated[bool, Field(description="Whether the model may search again by itself")] = True
+    searches_again: Annotated[bool, Field(description="True if the model may search again by itself")] = True
     include: Included = Field(default_factory=lambda: SMALL)
     token_budget: Budget | None = None
 
@@ -231,16 +231,16 @@ class ChatMessageResponse(ResponseBody):
     ended_by: AnswerEnd | None = Field(
         description="Of a finished answer: complete, cut (`length`, `content_filter`) or empty; null in old answers"
     )
-    can_continue: bool = Field(description="Whether the model can continue the answer, as the thread's last message")
+    can_continue: bool = Field(description="True if the model can continue the answer, as the thread's last message")
     question: str = Field(description="Of an answer: the standalone search question")
     is_grounded: bool | None = Field(
-        description="Whether the answer cites a passage; null for questions and running answers"
+        description="True if the answer cites a passage; null for questions and running answers"
     )
     citations: list[ChatCitationResponse]
     passages: list[ChatPassageResponse]
     steps: list[ChatStepResponse]
     has_erased_passages: bool = Field(
-        description="Whether the answer was emptied because a document among its sources was deleted"
+        description="True if the answer was emptied because a document among its sources was deleted"
     )
     model: str | None
     usage: ChatUsageResponse

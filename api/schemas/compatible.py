@@ -293,7 +293,7 @@ class DataResourceStatus(ResponseBody):
     visited: list[str] = Field(description="Addresses that were read")
     failed: list[str] = Field(description="Items that could not be read; the logs say why")
     files: list[str] = Field(description="Items without an address that were read, by id")
-    error: str | None = Field(description="Why the load failed")
+    error: str | None = Field(description="Failure of the load")
 
     @classmethod
     def from_run(cls, resource_id: str, run: SourceRun | None, entries: list[SourceRunEntry]) -> Self:

@@ -15,7 +15,7 @@ class DestinationResponse(ResponseBody):
         description="null for the local model, for the operator's server, and for the provider's default address"
     )
 
-    is_operators_server: bool = Field(description="Whether the operator configured a server for all organizations")
+    is_operators_server: bool = Field(description="True if the operator configured a server for all organizations")
 
 
 class DefaultModelsResponse(ResponseBody):

@@ -128,7 +128,7 @@ class ForecastAnswer(ResponseBody):
         description="The provider's list price for these embeddings, if known; 0 for local models"
     )
     is_cache_known: bool = Field(description="False: the cache was unavailable, so all chunks are assumed to be new")
-    is_estimated: bool = Field(description="Whether the numbers are extrapolated by length from a sample")
+    is_estimated: bool = Field(description="True if the numbers are extrapolated by length from a sample")
     sampled_documents: int
     sampled_characters: int
     texts_go_to: DestinationResponse = Field(description="The recipient of the texts of all chunks that are not cached")

@@ -140,7 +140,7 @@ class JobList(ResponseBody):
 
     jobs: list[ListedJobResponse]
     total_count: int = Field(description=f"Counted up to {MOST_COUNTED:,}")
-    total_count_is_at_least: bool = Field(description="Whether there are more jobs than `total_count`")
+    total_count_is_at_least: bool = Field(description="True if there are more jobs than `total_count`")
     skip: int
 
     @classmethod

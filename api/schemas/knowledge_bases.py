@@ -164,7 +164,7 @@ class KnowledgeBaseResponse(ResponseBody):
     embedding_dimensions: int
     coalesce_neighbors: int
     context: bool = Field(
-        description="Whether chunks are embedded and searched with their context. False for knowledge bases of an "
+        description="True if chunks are embedded and searched with their context. False for knowledge bases of an "
         "older release: `POST /knowledge-bases/{kb_id}/move` turns it on"
     )
     searched_metadata: list[str] = Field(description="Metadata keys whose values are searched with each chunk")

@@ -17,8 +17,8 @@ class OrganizationResponse(ResponseBody):
 
     organization_id: str = Field(validation_alias="id")
     name: str
-    cache_scope: CacheScope = Field(description="Whether cached embeddings are shared now")
-    may_share_cache: bool = Field(description="Whether the operator allows organizations to share cached embeddings")
+    cache_scope: CacheScope = Field(description="Present sharing of cached embeddings")
+    may_share_cache: bool = Field(description="True if the operator allows organizations to share cached embeddings")
     created_at: Moment
     permission: Permission = Field(description="The caller's permission; each includes those before it")
     permission_needed: dict[str, Permission] = Field(description="The permission required by each operation")

@@ -102,7 +102,7 @@ class RunStepResponse(ResponseBody):
     at: Moment
     milliseconds: int
     tool_calls: list[RunToolCallResponse]
-    is_forced: bool = Field(description="Whether the model had to answer without tools")
+    is_forced: bool = Field(description="True if the model had to answer without tools")
     finish_reason: str | None
     prompt_tokens: int
     completion_tokens: int
@@ -129,7 +129,7 @@ class PromptRunResponse(ResponseBody):
     version: int
     document_id: str | None = Field(description="null: the input was a text")
     is_automatic: bool = Field(
-        description="Whether the run started automatically, after extraction of a document with one of the "
+        description="True if the run started automatically, after extraction of a document with one of the "
         "prompt's tags"
     )
     status: RunStatus
@@ -139,7 +139,7 @@ class PromptRunResponse(ResponseBody):
     warnings: list[str]
     error: FailureResponse | None
     has_erased_passages: bool = Field(
-        description="Whether passages of documents deleted since were removed from the run"
+        description="True if passages of documents deleted since were removed from the run"
     )
     created_at: Moment
     started_at: Moment | None

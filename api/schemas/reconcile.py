@@ -44,16 +44,14 @@ class ReconcileRunResponse(ResponseBody):
     run_id: str = Field(validation_alias="id")
     kb_id: str | None = Field(description="null: all of the organization's knowledge bases")
     depth: Depth
-    periodic: bool = Field(
-        validation_alias="is_periodic", description="Whether the reconciler ran it by schedule; false: on request"
-    )
+    periodic: bool = Field(validation_alias="is_periodic", description="True: by schedule; false: on request")
     dry_run: bool = Field(validation_alias="is_dry")
     rebuild_cache: bool = Field(validation_alias="rebuilds_cache")
     state: RunState
     progress: ProgressResponse | None
     counts: dict[str, int]
     repairs: int
-    is_cut: bool = Field(description="Whether a limit was reached; the next check continues")
+    is_cut: bool = Field(description="True if a limit was reached; the next check continues")
     knowledge_bases: int = Field(description="Number of checked knowledge bases")
     checked: int = Field(description="Number of checked index entries")
     error: FailureResponse | None

@@ -286,8 +286,8 @@ class SearchAnswer(ResponseBody):
     total_count: int = Field(
         description="Matches on all pages, without near-duplicates and matches below the threshold"
     )
-    total_count_is_at_least: bool = Field(description="Whether further pages may have more matches than `total_count`")
-    has_more: bool = Field(description="Whether there is a further page")
+    total_count_is_at_least: bool = Field(description="True if further pages may have more matches than `total_count`")
+    has_more: bool = Field(description="True if there is a further page")
     searched_chunk_count: int = Field(description="Chunks that pass the filter")
     skip: int
     top_k: int

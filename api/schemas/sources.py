@@ -253,7 +253,7 @@ class SourceResponse(ResponseBody):
     interval_seconds: int | None
     next_run_at: Moment | None
     problem: FailureResponse | None = Field(
-        description="Why the last run failed. With a code such as `credentials_refused` a person has to act, and the"
+        description="Failure of the last run. With a code such as `credentials_refused` a person has to act, and the"
         " schedule pauses for a day, or until the source is changed"
     )
     has_inbound_address: bool = Field(description="True if items can be pushed: `GET /sources/{id}/inbound`")
@@ -282,7 +282,7 @@ class SourceResponse(ResponseBody):
 class SourceSignInResponse(ResponseBody):
     """The beginning of a sign-in."""
 
-    url: str = Field(description="Where the person consents; the service then returns the browser to the source's page")
+    url: str = Field(description="Page of the consent; the service then returns the browser to the source's page")
 
 
 class SourceList(ResponseBody):
@@ -349,9 +349,9 @@ class SourceItemResponse(ResponseBody):
     external_id: str
     name: str
     document_id: str | None = Field(description="null: it was not taken in")
-    problem: str | None = Field(description="Why the last run did not take it in")
+    problem: str | None = Field(description="Reason why the last run did not take it in")
     vanished_at: Moment | None = Field(description="Since when it is missing, while its document is kept")
-    access: ItemAccessResponse | None = Field(description="Who may read it there; null: the service does not say")
+    access: ItemAccessResponse | None = Field(description="Its readers there; null: the service does not say")
 
 
 class SourceItemList(ResponseBody):
@@ -375,7 +375,7 @@ class FoundItemResponse(ResponseBody):
     name: str
     byte_size: int | None
     problem: str | None
-    fields: dict[str, JsonValue] = Field(description="What `metadata_mapping` may use")
+    fields: dict[str, JsonValue] = Field(description="Names that `metadata_mapping` may use")
 
     @classmethod
     def from_item(cls, item: ListedItem) -> Self:

@@ -65,7 +65,7 @@ class DocumentTablesResponse(ResponseBody):
     document_name: str
     tables: list[TableResponse]
     warnings: Annotated[list[str], Field(description="Tables that were left out")]
-    problem: Annotated[str | None, Field(description="Why the document's tables cannot be read")]
+    problem: Annotated[str | None, Field(description="Reason why the document's tables cannot be read")]
 
     @classmethod
     def from_tables(cls, found: DocumentTables) -> Self:

@@ -36,7 +36,7 @@ NewShelf = Callable[..., Awaitable[Shelf]]
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """What serves: its name, a migrated database by way of it, and the emulator where it is that."""
+    """The server: its name, a migrated database by way of it, and the emulator where it is that."""
 
     name: str
     connection: MongoConnection

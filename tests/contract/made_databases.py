@@ -26,7 +26,7 @@ SETTINGS: dict[str, JsonValue] = {
 
 
 class _NoLine:
-    """What stands for a connection, which SQLite has none of."""
+    """The stand-in for a connection, which SQLite has none of."""
 
     def __init__(self, *_: object, **__: object) -> None:
         self.meter = self

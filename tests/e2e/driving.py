@@ -1,4 +1,4 @@
-"""How the end-to-end tests drive a running system: over HTTP, and with a look into its MongoDB."""
+"""The end-to-end tests' driver of a running system: over HTTP, and with a look into its MongoDB."""
 
 import time
 from collections.abc import Callable, Generator
@@ -39,7 +39,7 @@ def database_of(data_dir: Path) -> Generator[Database[Body]]:
 
 
 def eventually(condition: Callable[[], Any], *, seconds: float = WAIT_SECONDS) -> Any:
-    """What the condition answers, as soon as that is true."""
+    """Return the condition's answer, as soon as that is true."""
     deadline = time.monotonic() + seconds
     while not (answer := condition()):
         assert time.monotonic() < deadline, f"not within {seconds} s: {condition}"

@@ -45,7 +45,7 @@ class Running:
 
     @property
     def log(self) -> str:
-        """What it and its processes have printed so far."""
+        """Return the output of it and of its processes so far."""
         return log_of(self.data_dir)
 
     @property

@@ -51,7 +51,7 @@ class House:
         )
 
     def sees(self, *arguments: str) -> str:
-        """What a command that succeeds prints."""
+        """Run a command that succeeds, and return its output."""
         finished = self.types(*arguments)
         assert finished.returncode == 0, finished.stderr
         return finished.stdout + finished.stderr

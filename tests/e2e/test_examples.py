@@ -70,7 +70,7 @@ def make_table(client: httpx.Client) -> str:
 
 
 def is_of_people(path: str) -> bool:
-    """Whether a token is not enough to call it: see tests/integration/accounts/test_http.py."""
+    """True if a token is not enough to call it: see tests/integration/accounts/test_http.py."""
     return not path.startswith(PREFIX) or "{user_id}" in path
 
 

@@ -16,7 +16,7 @@ from tests.e2e.running_platform import run_command
 
 @pytest.fixture
 def installation(mongo_uri: SecretStr) -> Iterator[dict[str, str]]:
-    """What its processes' environment says of the database, which is empty."""
+    """The database in its processes' environment, which is empty."""
     name = f"first_token_{uuid.uuid4().hex}"
     yield {"MONGODB_URI": mongo_uri.get_secret_value(), "ANALYTIQ_MONGO__DATABASE": name}
     with MongoClient[dict[str, object]](mongo_uri.get_secret_value()) as client:

@@ -1,4 +1,4 @@
-"""What changes in an organization, told over real HTTP: to whoever may know, for as long as they may."""
+"""Events of an organization over real HTTP: to whoever may know, for as long as they may."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What a knowledge base would cost, by HTTP, client and command; and whom embeddings are shared with."""
+"""Forecasts of a knowledge base's cost by HTTP, client and command; and the sharing of embeddings."""
 
 import os
 from typing import Any

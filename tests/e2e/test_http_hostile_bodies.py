@@ -24,7 +24,7 @@ JSON = {"Content-Type": "application/json"}
 
 @pytest.fixture(scope="module")
 def places(client: httpx.Client) -> dict[str, tuple[str, str]]:
-    """What takes a JSON body → method and path, of things that exist."""
+    """Method and path of every operation with a JSON body, of things that exist."""
     tag = make_tag(client)
     kb = make_knowledge_base(client, [tag])
     document = upload(client, unique("hostile.txt"), b"x")["document_id"]

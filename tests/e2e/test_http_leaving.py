@@ -1,4 +1,4 @@
-"""What leaves a knowledge base is not found by the very next search, and what is deleted leaves nothing behind."""
+"""Departures: the next search misses documents that left a knowledge base, and deleted ones leave nothing."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -42,12 +42,12 @@ def indexed(client: httpx.Client, tag: str) -> str:
 
 
 def ids_found(client: httpx.Client, kb: str) -> set[str]:
-    """What a search finds."""
+    """Return the results of a search."""
     return {item["document_id"] for item in search(client, kb, "platypus")["results"]}
 
 
 def mentions(value: Any, sought: set[Any]) -> bool:
-    """Whether a value anywhere in a row is one of those sought, or a string that holds one."""
+    """Return True if a value anywhere in a row is one of those sought, or a string that holds one."""
     if isinstance(value, dict):
         return any(mentions(item, sought) for pair in value.items() for item in pair)
     if isinstance(value, list):

@@ -21,7 +21,7 @@ def tenant(running: Running) -> Iterator[tuple[str, str, httpx.Client]]:
 
 
 def storage_command(running: Running, organization_id: str, *arguments: str) -> str:
-    """What the operator does."""
+    """Run a command of the operator."""
     options = ("--organization", organization_id, "--data-dir", str(running.data_dir))
     done = run_command("storage", *arguments, *options)
     assert done.returncode == 0, done.stderr

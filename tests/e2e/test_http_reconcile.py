@@ -52,7 +52,7 @@ class Damaged:
             return database[f"kb_vectors_{self.kb.kb_id}"].count_documents({})
 
     def types(self, *arguments: str) -> str:
-        """What a command prints that succeeds."""
+        """Run a command that succeeds, and return its output."""
         environment = {
             "ANALYTIQ_URL": self._running.url,
             "ANALYTIQ_ORGANIZATION_ID": self.organization_id,
@@ -63,7 +63,7 @@ class Damaged:
         return finished.stdout + finished.stderr
 
     def operator_types(self, *arguments: str) -> str:
-        """What a command prints that succeeds, of somebody who has the database and no token."""
+        """Run a command without a token that succeeds, and return its output."""
         finished = run_command(*arguments, "--data-dir", str(self._running.data_dir))
         assert finished.returncode == 0, finished.stderr
         return finished.stdout + finished.stderr

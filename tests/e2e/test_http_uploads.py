@@ -45,7 +45,7 @@ def send(client: httpx.Client, *parts: bytes) -> httpx.Response:
 
 
 def total(client: httpx.Client) -> int:
-    """How many documents there are."""
+    """Return the number of documents."""
     return int(accepted(client.get("/documents", params={"limit": 1}))["total_count"])
 
 

@@ -69,7 +69,7 @@ class Route:
 
     @property
     def is_of_an_organization(self) -> bool:
-        """Whether its data belong to one."""
+        """True if its data belong to one."""
         return self.path.startswith(PREFIX)
 
     def send(self, client: httpx.Client, ids: dict[str, str], example: Any) -> httpx.Response:

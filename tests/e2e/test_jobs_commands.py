@@ -32,7 +32,7 @@ class Operator:
         return run_command(*arguments, environment=self.environment)
 
     def sees(self, *arguments: str) -> str:
-        """What a command that succeeds prints, results and remarks."""
+        """Run a command that succeeds, and return its results and remarks."""
         finished = self.types(*arguments)
         assert finished.returncode == 0, finished.stderr
         return finished.stdout + finished.stderr

@@ -146,7 +146,7 @@ class ChatServer:
         return len(self.requests)
 
     def script(self, *steps: Step) -> None:
-        """What the next calls meet, in order, after what is scripted already."""
+        """Script the next calls, in order, after those that are scripted already."""
         self._server.loop.call(self._script.extend, steps)
 
     def wait_for_slow(self, timeout_seconds: float = 30.0) -> None:

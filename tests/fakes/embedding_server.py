@@ -38,7 +38,7 @@ _REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found"
 
 
 class Failure(StrEnum):
-    """What one call meets instead of an answer, or in it."""
+    """The failure that one call meets instead of an answer, or in it."""
 
     RATE_LIMITED = "rate-limited"
     SERVER_ERROR = "server-error"
@@ -73,7 +73,7 @@ class Reply:
 
 
 Outcome = Failure | Reply | None
-"""What a call meets; None is success."""
+"""The outcome of a call; None is success."""
 
 
 def http_date(seconds_from_now: float) -> str:
@@ -157,12 +157,13 @@ class EmbeddingServer:
         return f"http://{self._host}:{self._port}/v1"
 
     def script(self, *outcomes: Outcome) -> None:
-        """What the next calls meet, in order; None is success."""
+        """Script the next calls, in order; None is success."""
         self._script.extend(outcomes)
 
     def rule(self, outcome: Callable[[int], Outcome]) -> None:
-        """What a call meets that is not scripted, by its number, from 1, of all well-formed ones; on the server's
-        thread.
+        """Decide the outcome of a call that is not scripted, on the server's thread.
+
+        `outcome` is given the number of the call among all well-formed ones, from 1.
         """
         self._rule = outcome
 

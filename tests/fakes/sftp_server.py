@@ -135,7 +135,7 @@ class _User(ConchUser):
 
 @implementer(ISFTPServer)
 class _Files:
-    """What SFTP does in the folder, for reading."""
+    """The reading part of SFTP on a folder."""
 
     def __init__(self, user: _User) -> None:
         self._folder = user.folder

@@ -52,7 +52,7 @@ class _Handle:
 
 @dataclass
 class _State:
-    """What one client has said."""
+    """The state of one client's session."""
 
     next_id: int = 0
     credits: int = 1

@@ -15,7 +15,7 @@ OPERATOR = SourceSettings(private_hosts=("127.0.0.1", "localhost"))
 
 @dataclass(slots=True)
 class Ran:
-    """What a run did."""
+    """The outcome of a run."""
 
     items: dict[str, ListedItem] = field(default_factory=dict[str, ListedItem])
     fetched: dict[str, str] = field(default_factory=dict[str, str])

@@ -38,7 +38,7 @@ class Crowd:
     reader: Reader
     documents: int
     texts: dict[str, str] = field(default_factory=dict)
-    """What is to be found in the end."""
+    """Return the expected end state."""
     deleted: list[str] = field(default_factory=list)
 
     async def work(self) -> None:

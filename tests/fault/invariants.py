@@ -1,4 +1,4 @@
-"""What must hold when all work is done, read from the database without the library wherever that is possible."""
+"""Invariants of the state after all work, read from the database without the library wherever that is possible."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from tests.fault.reader import QUESTION, by_document, text_of, without_spaces
 from tests.fault.site import Site
 
 LASTING = ("spu_ledger", "spu_savings", "spu_accounts", "job_history")
-"""Where a deleted knowledge base may still be named: what was paid and saved stays, what was done for a month."""
+"""Collections that may still name a deleted knowledge base: charges and savings stay, the history for a month."""
 
 
 async def hold(site: Site, expected: Mapping[str, Mapping[str, str]]) -> None:

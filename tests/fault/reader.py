@@ -30,7 +30,7 @@ def text_of(results: Sequence[SearchResult]) -> str:
 
 
 def without_spaces(text: str) -> str:
-    """What can be compared: chunks come without the space between them."""
+    """Return the comparable text: chunks come without the space between them."""
     return "".join(text.split())
 
 

@@ -100,7 +100,7 @@ class Site:
 
 
 def is_passing(error: Exception) -> bool:
-    """Whether a client that meets it should simply ask again."""
+    """Return True if a client that meets it should simply ask again."""
     return isinstance(error, TransientError) or (isinstance(error, PyMongoError) and translate(error) is not None)
 
 

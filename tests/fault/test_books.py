@@ -138,7 +138,7 @@ async def test_books_balance_at_every_moment_of_any_life(site: Site, seed: int) 
 
 
 async def every_reservation_is_accounted_for(site: Site, tenants: list[Tenant]) -> None:
-    """What processes held that died is given back when its time is over, and told apart."""
+    """Reservations of processes that died are given back when their time is over, and told apart."""
     for row in await invariants.rows(site, "spu_accounts"):
         over = {f"open.{reservation}.expires_at": clock.now() - timedelta(seconds=1) for reservation in row["open"]}
         if over:

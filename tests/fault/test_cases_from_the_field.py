@@ -1,4 +1,4 @@
-"""What has gone wrong elsewhere, each case as a test."""
+"""Failures of other systems, each case as a test."""
 
 import asyncio
 import math
@@ -29,7 +29,7 @@ from tests.integration.tenant import Tenant, prose
 
 ROUNDS = 100
 STAGE_FAILURES: dict[str, dict[str, Any]] = {"hangs-up": {"closeConnection": True}, "refuses": {"errorCode": 8000}}
-"""How the server fails an insert: without an answer, or with an error that nobody foresaw."""
+"""Failures of an insert at the server: without an answer, or with an error that nobody foresaw."""
 
 
 async def test_job_of_a_document_deleted_meanwhile_holds_up_no_job_behind_it(site: Site) -> None:
@@ -64,7 +64,7 @@ async def test_worker_killed_in_the_middle_of_embedding_embeds_nothing_again(sit
 
 
 def embedded(site: Site) -> tuple[int, int]:
-    """How many texts the provider was given, and how many of them were different."""
+    """Return the number of texts that the provider was given, and of different ones."""
     counts = [count for text, count in site.embedding_server.text_counts.items() if "whales" in text]
     return sum(counts), len(counts)
 

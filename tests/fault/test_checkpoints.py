@@ -16,7 +16,7 @@ from tests.fault.worker_process import Fault
 from tests.integration.tenant import CHUNK_TOKENS, REMOTE_MODEL, prose
 
 PASSINGS = {"queue.claimed": 4, "queue.handled": 4, "indexing.committed": 2}
-"""Which passing to die at, where the first is not the most interesting: others have been done by then."""
+"""The passing to die at, where the first is not the most interesting: others have been done by then."""
 
 UPLOAD_CONSTANTS = {
     # Its bytes go before its document does, though it is small; and nobody waits ten minutes for it.

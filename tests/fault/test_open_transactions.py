@@ -23,7 +23,7 @@ async def claimed_by_the_dead(site: Site) -> str:
 
 @asynccontextmanager
 async def open_transaction_on(site: Site, job_id: str) -> AsyncGenerator[None]:
-    """What is left of a worker that was killed as it finished the job."""
+    """The leftovers of a worker that was killed as it finished the job."""
     async with site.connection.client.start_session() as session:
         await session.start_transaction()
         await site.database["jobs"].update_one(

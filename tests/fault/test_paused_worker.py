@@ -12,7 +12,7 @@ from tests.fault.worker_process import STOP, Fault
 from tests.integration.tenant import prose
 
 COLLECTIONS = ("docs", "document_index", "document_texts", "kb_epochs", "kb_changes", "spu_ledger", "fs.files")
-"""What no worker that has lost its lease may touch."""
+"""Return the state that no worker without its lease may touch."""
 
 
 async def everything(site: Site) -> dict[str, list[str]]:

@@ -42,7 +42,7 @@ PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What happens at the `nth` passing of a checkpoint: KILL, STOP (until SIGCONT), WAIT (until let go) or FAIL."""
+    """The event at the `nth` passing of a checkpoint: KILL, STOP (until SIGCONT), WAIT (until let go) or FAIL."""
 
     checkpoint: str
     act: str = KILL

@@ -26,7 +26,7 @@ settings.register_profile("long", settings.get_profile("analytiq"), max_examples
 
 
 def schedules(count: int) -> settings:
-    """How many schedules a test tries: `count`, and fifty times as many in the long profile."""
+    """The number of schedules that a test tries: `count`, and fifty times as many in the long profile."""
     is_long = "long" in (os.environ.get("ANALYTIQ_HYPOTHESIS"), settings.get_current_profile_name())
     return settings(
         max_examples=count * (50 if is_long else 1),

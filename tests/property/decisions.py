@@ -1,4 +1,4 @@
-"""What a schedule is made of: small, independent choices, so that Hypothesis can leave any of them out.
+"""Decisions of a schedule: small, independent choices, so that Hypothesis can leave any of them out.
 
 Slots, not ids, are named: a choice that has nothing to act on does nothing, and so stays meaningful when those
 before it are left out.
@@ -19,7 +19,7 @@ TO_THE_END = 0
 
 TagSet = tuple[int, ...]
 Reach = int
-"""How far an actor goes on: past so many gates, or TO_THE_END."""
+"""The extent of an actor's move: past so many gates, or TO_THE_END."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class DeleteDocument:
 
 @dataclass(frozen=True)
 class CreateKnowledgeBase:
-    """Where the slot has one, nothing."""
+    """A move of a slot without a job; where the slot has one, nothing."""
 
     kb: int
     tags: TagSet
@@ -111,7 +111,7 @@ Wish = (
     | DeleteKnowledgeBase
     | SearchSlowly
 )
-"""What a person asks for."""
+"""The wish of a person."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from analytiq.storage.causality import LatestAnswer
 from analytiq.storage.client import MongoConnection
 
 ACTOR: ContextVar["Actor | None"] = ContextVar("actor", default=None)
-"""Whose work the running task does; None: nobody's, and no gate stops it."""
+"""The actor whose work the running task does; None: nobody's, and no gate stops it."""
 STALLED_SECONDS = 60.0
 
 
@@ -36,7 +36,7 @@ class Actor:
         self.name = name
         self.place = "begun"
         self.has_written = False
-        """Whether it sent a command that may have changed something since it was last asked to move."""
+        """True if it sent a command that may have changed something since it was last asked to move."""
         self.commits = 0
         self._is_dead = False
         self._waiting: list[asyncio.Future[None]] = []

@@ -1,4 +1,4 @@
-"""What people did, as a plain model: documents, knowledge bases, and who is whose member. No queue, no race."""
+"""A plain model of people's actions: documents, knowledge bases, and their members. No queue, no race."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -53,7 +53,7 @@ class KnowledgeBaseTruth:
 
 @dataclass(slots=True, eq=False)  # two searches of the same moment are two
 class Watch:
-    """What was true at any time, and all the time, since a search began."""
+    """The facts that were true at any time, and all the time, since a search began."""
 
     kb_id: str
     members: set[str]
@@ -78,7 +78,7 @@ class Model:
         self.watches: list[Watch] = []
 
     def is_member(self, kb_id: str, document_id: str) -> bool:
-        """Whether they share a tag: exactly what the product promises."""
+        """Return True if they share a tag: exactly what the product promises."""
         kb, document = self.knowledge_bases.get(kb_id), self.documents.get(document_id)
         return (
             kb is not None

@@ -107,7 +107,7 @@ class SteppedRunner(QueueRunner):
         await self._life_cycle.settle_noted()
 
     def stop_work(self) -> None:
-        """What a heartbeat does that finds the lease lost."""
+        """Act as a heartbeat does that finds the lease lost."""
         if self._work_in_hand is not None:
             self._work_in_hand.cancel()
 

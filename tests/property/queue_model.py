@@ -9,7 +9,7 @@ MOST_DEATHS = 2
 
 
 class Outcome(StrEnum):
-    """What a worker makes of the job that it holds, or believes to hold."""
+    """The outcome that a worker reports for the job that it holds, or believes to hold."""
 
     FINISH = "finish"
     RETRY = "retry"

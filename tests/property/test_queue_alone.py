@@ -71,7 +71,7 @@ class Replay:
 
 @dataclass(frozen=True)
 class PassTime:
-    """What was put off is due."""
+    """Make postponed work due."""
 
 
 Move = Enqueue | Claim | Settle | Die | Cancel | Replay | PassTime

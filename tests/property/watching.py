@@ -17,7 +17,7 @@ Found = dict[str, int]
 
 
 class Watching:
-    """What an observer sees who asks all knowledge bases after every step."""
+    """The view of an observer who asks all knowledge bases after every step."""
 
     def __init__(self, observer: Services, model: Model, organizations: Mapping[str, Organization]) -> None:
         self._observer = observer
@@ -76,7 +76,7 @@ class Watching:
         assert position >= floor, f"{kb_id} shows version {position} of {document_id}, after version {floor} was seen"
 
     def _read(self, kb_id: str, results: tuple[SearchResult, ...]) -> Found:
-        """Which version of each document was found: all chunks of one, and no other."""
+        """Return the version of each found document: all chunks of one, and no other."""
         model = self._model
         parts: dict[str, list[SearchResult]] = {}
         for result in results:

@@ -1,4 +1,4 @@
-"""What each wish calls, and what it changes in the model once its transaction is committed."""
+"""Wishes: the call of each, and its change of the model once its transaction is committed."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

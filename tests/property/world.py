@@ -50,7 +50,7 @@ class Client:
     on_commit: Noted | None = None
     noted_commits: int = 0
     began_at: int = 0
-    """How many changes there had been when the call came."""
+    """The number of changes when the call came."""
     is_search: bool = False
 
 

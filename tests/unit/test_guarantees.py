@@ -1,4 +1,4 @@
-"""What docs/guarantees.md names is there: a promise whose test was renamed or removed is only a claim."""
+"""References of docs/guarantees.md exist: a promise whose test was renamed or removed is only a claim."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""What the dashboard and the alerts ask for is what the processes count."""
+"""Metrics of the dashboard and the alerts: the processes count all of them."""
 
 import json
 import re

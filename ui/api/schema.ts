@@ -3264,7 +3264,7 @@ export interface components {
             ended_by: components["schemas"]["AnswerEnd"] | null;
             /**
              * Can Continue
-             * @description Whether the model can continue the answer, as the thread's last message
+             * @description True if the model can continue the answer, as the thread's last message
              */
             can_continue: boolean;
             /**
@@ -3274,7 +3274,7 @@ export interface components {
             question: string;
             /**
              * Is Grounded
-             * @description Whether the answer cites a passage; null for questions and running answers
+             * @description True if the answer cites a passage; null for questions and running answers
              */
             is_grounded: boolean | null;
             /** Citations */
@@ -3285,7 +3285,7 @@ export interface components {
             steps: components["schemas"]["ChatStepResponse"][];
             /**
              * Has Erased Passages
-             * @description Whether the answer was emptied because a document among its sources was deleted
+             * @description True if the answer was emptied because a document among its sources was deleted
              */
             has_erased_passages: boolean;
             /** Model */
@@ -3459,7 +3459,7 @@ export interface components {
             top_k?: number | null;
             /**
              * Searches Again
-             * @description Whether the model may search again by itself
+             * @description True if the model may search again by itself
              * @default true
              */
             searches_again: boolean;
@@ -3857,7 +3857,7 @@ export interface components {
             files: string[];
             /**
              * Error
-             * @description Why the load failed
+             * @description Failure of the load
              */
             error: string | null;
         };
@@ -3913,7 +3913,7 @@ export interface components {
             address: string | null;
             /**
              * Is Operators Server
-             * @description Whether the operator configured a server for all organizations
+             * @description True if the operator configured a server for all organizations
              */
             is_operators_server: boolean;
         };
@@ -4362,7 +4362,7 @@ export interface components {
             warnings: string[];
             /**
              * Problem
-             * @description Why the document's tables cannot be read
+             * @description Reason why the document's tables cannot be read
              */
             problem: string | null;
         };
@@ -5083,7 +5083,7 @@ export interface components {
             is_cache_known: boolean;
             /**
              * Is Estimated
-             * @description Whether the numbers are extrapolated by length from a sample
+             * @description True if the numbers are extrapolated by length from a sample
              */
             is_estimated: boolean;
             /** Sampled Documents */
@@ -5169,7 +5169,7 @@ export interface components {
             problem: string | null;
             /**
              * Fields
-             * @description What `metadata_mapping` may use
+             * @description Names that `metadata_mapping` may use
              */
             fields: {
                 [key: string]: components["schemas"]["JsonValue"];
@@ -5374,7 +5374,7 @@ export interface components {
             token: string | null;
             /**
              * Is Mailed
-             * @description Whether the link was mailed
+             * @description True if the link was mailed
              */
             is_mailed: boolean;
         };
@@ -5616,7 +5616,7 @@ export interface components {
             total_count: number;
             /**
              * Total Count Is At Least
-             * @description Whether there are more jobs than `total_count`
+             * @description True if there are more jobs than `total_count`
              */
             total_count_is_at_least: boolean;
             /** Skip */
@@ -5907,7 +5907,7 @@ export interface components {
             coalesce_neighbors: number;
             /**
              * Context
-             * @description Whether chunks are embedded and searched with their context. False for knowledge bases of an older release: `POST /knowledge-bases/{kb_id}/move` turns it on
+             * @description True if chunks are embedded and searched with their context. False for knowledge bases of an older release: `POST /knowledge-bases/{kb_id}/move` turns it on
              */
             context: boolean;
             /**
@@ -6227,7 +6227,7 @@ export interface components {
             coalesce_neighbors: number;
             /**
              * Context
-             * @description Whether chunks are embedded and searched with their context. False for knowledge bases of an older release: `POST /knowledge-bases/{kb_id}/move` turns it on
+             * @description True if chunks are embedded and searched with their context. False for knowledge bases of an older release: `POST /knowledge-bases/{kb_id}/move` turns it on
              */
             context: boolean;
             /**
@@ -6590,7 +6590,7 @@ export interface components {
             coalesce_neighbors: number;
             /**
              * Context
-             * @description Whether chunks are embedded and searched with their context. False for knowledge bases of an older release: `POST /knowledge-bases/{kb_id}/move` turns it on
+             * @description True if chunks are embedded and searched with their context. False for knowledge bases of an older release: `POST /knowledge-bases/{kb_id}/move` turns it on
              */
             context: boolean;
             /**
@@ -6884,7 +6884,7 @@ export interface components {
             session_id: string;
             /**
              * Is Current
-             * @description Whether the request belongs to this session
+             * @description True if the request belongs to this session
              */
             is_current: boolean;
             /** Created At */
@@ -6931,11 +6931,11 @@ export interface components {
             organization_id: string;
             /** Name */
             name: string;
-            /** @description Whether cached embeddings are shared now */
+            /** @description Present sharing of cached embeddings */
             cache_scope: components["schemas"]["CacheScope"];
             /**
              * May Share Cache
-             * @description Whether the operator allows organizations to share cached embeddings
+             * @description True if the operator allows organizations to share cached embeddings
              */
             may_share_cache: boolean;
             /** Created At */
@@ -7486,7 +7486,7 @@ export interface components {
             document_id: string | null;
             /**
              * Is Automatic
-             * @description Whether the run started automatically, after extraction of a document with one of the prompt's tags
+             * @description True if the run started automatically, after extraction of a document with one of the prompt's tags
              */
             is_automatic: boolean;
             status: components["schemas"]["RunStatus"];
@@ -7500,7 +7500,7 @@ export interface components {
             error: components["schemas"]["FailureResponse"] | null;
             /**
              * Has Erased Passages
-             * @description Whether passages of documents deleted since were removed from the run
+             * @description True if passages of documents deleted since were removed from the run
              */
             has_erased_passages: boolean;
             /** Created At */
@@ -7547,7 +7547,7 @@ export interface components {
             document_id: string | null;
             /**
              * Is Automatic
-             * @description Whether the run started automatically, after extraction of a document with one of the prompt's tags
+             * @description True if the run started automatically, after extraction of a document with one of the prompt's tags
              */
             is_automatic: boolean;
             status: components["schemas"]["RunStatus"];
@@ -7561,7 +7561,7 @@ export interface components {
             error: components["schemas"]["FailureResponse"] | null;
             /**
              * Has Erased Passages
-             * @description Whether passages of documents deleted since were removed from the run
+             * @description True if passages of documents deleted since were removed from the run
              */
             has_erased_passages: boolean;
             /** Created At */
@@ -7820,7 +7820,7 @@ export interface components {
             depth: components["schemas"]["Depth"];
             /**
              * Periodic
-             * @description Whether the reconciler ran it by schedule; false: on request
+             * @description True: by schedule; false: on request
              */
             periodic: boolean;
             /** Dry Run */
@@ -7837,7 +7837,7 @@ export interface components {
             repairs: number;
             /**
              * Is Cut
-             * @description Whether a limit was reached; the next check continues
+             * @description True if a limit was reached; the next check continues
              */
             is_cut: boolean;
             /**
@@ -7895,7 +7895,7 @@ export interface components {
             depth: components["schemas"]["Depth"];
             /**
              * Periodic
-             * @description Whether the reconciler ran it by schedule; false: on request
+             * @description True: by schedule; false: on request
              */
             periodic: boolean;
             /** Dry Run */
@@ -7912,7 +7912,7 @@ export interface components {
             repairs: number;
             /**
              * Is Cut
-             * @description Whether a limit was reached; the next check continues
+             * @description True if a limit was reached; the next check continues
              */
             is_cut: boolean;
             /**
@@ -8205,7 +8205,7 @@ export interface components {
             tool_calls: components["schemas"]["RunToolCallResponse"][];
             /**
              * Is Forced
-             * @description Whether the model had to answer without tools
+             * @description True if the model had to answer without tools
              */
             is_forced: boolean;
             /** Finish Reason */
@@ -8317,12 +8317,12 @@ export interface components {
             total_count: number;
             /**
              * Total Count Is At Least
-             * @description Whether further pages may have more matches than `total_count`
+             * @description True if further pages may have more matches than `total_count`
              */
             total_count_is_at_least: boolean;
             /**
              * Has More
-             * @description Whether there is a further page
+             * @description True if there is a further page
              */
             has_more: boolean;
             /**
@@ -8816,12 +8816,12 @@ export interface components {
             oidc_name: string | null;
             /**
              * Sends Mail
-             * @description Whether password reset links are sent by mail
+             * @description True if password reset links are sent by mail
              */
             sends_mail: boolean;
             /**
              * Has Cookie
-             * @description Whether this browser has a session cookie, possibly of an expired session
+             * @description True if this browser has a session cookie, possibly of an expired session
              */
             has_cookie: boolean;
         };
@@ -8981,7 +8981,7 @@ export interface components {
             document_id: string | null;
             /**
              * Problem
-             * @description Why the last run did not take it in
+             * @description Reason why the last run did not take it in
              */
             problem: string | null;
             /**
@@ -8989,7 +8989,7 @@ export interface components {
              * @description Since when it is missing, while its document is kept
              */
             vanished_at: string | null;
-            /** @description Who may read it there; null: the service does not say */
+            /** @description Its readers there; null: the service does not say */
             access: components["schemas"]["ItemAccessResponse"] | null;
         };
         /**
@@ -9264,7 +9264,7 @@ export interface components {
         SourceSignInResponse: {
             /**
              * Url
-             * @description Where the person consents; the service then returns the browser to the source's page
+             * @description Page of the consent; the service then returns the browser to the source's page
              */
             url: string;
         };
@@ -9937,7 +9937,7 @@ export interface components {
             interval_seconds: number | null;
             /** Next Run At */
             next_run_at: string | null;
-            /** @description Why the last run failed. With a code such as `credentials_refused` a person has to act, and the schedule pauses for a day, or until the source is changed */
+            /** @description Failure of the last run. With a code such as `credentials_refused` a person has to act, and the schedule pauses for a day, or until the source is changed */
             problem: components["schemas"]["FailureResponse"] | null;
             /**
              * Has Inbound Address
@@ -10277,9 +10277,9 @@ export interface operations {
             query: {
                 /** @description The organization's name, to prevent a mistaken erasure */
                 confirm: string;
-                /** @description Whether charges are anonymized or deleted */
+                /** @description Anonymize or delete charges */
                 ledger?: components["schemas"]["LedgerFate"];
-                /** @description Whether cached embeddings that the organization paid for and shares are deleted */
+                /** @description Delete or keep cached embeddings that the organization paid for and shares */
                 cache?: components["schemas"]["CacheFate"];
             };
             header?: never;
@@ -18593,7 +18593,7 @@ export interface operations {
     delete_source: {
         parameters: {
             query?: {
-                /** @description What happens to its documents */
+                /** @description Keep or delete its documents */
                 documents?: "keep" | "delete";
             };
             header?: never;

@@ -27,7 +27,7 @@ _HEAD_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """How the objects are encrypted; each has a key of its own, made of its number."""
+    """The encryption of the objects; each has a key of its own, made of its number."""
 
     salt: bytes
     key_bits: int

@@ -19,7 +19,7 @@ _SAME_EDGE = 60
 
 @dataclass(slots=True)
 class _Definition:
-    """What stands before the cells of a row.
+    """The properties that stand before the cells of a row.
 
     Attributes:
         edges: the right edge of each cell, in twips.

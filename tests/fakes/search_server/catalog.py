@@ -23,7 +23,7 @@ NAMESPACE_NOT_FOUND, INDEX_NOT_FOUND, INDEX_ALREADY_EXISTS, INVALID_OPTION = 26,
 
 @dataclass(slots=True)
 class Behaviour:
-    """What tests set, at any time.
+    """Settings that tests change at any time.
 
     `visibility_delay_seconds`: from a write until searches go by it; scores and filters are stale until then.
     `builds`: cleared, an index stays BUILDING. `most_indexes`: as a cluster's limit. `is_down`: mongod answers, but for
@@ -54,7 +54,7 @@ class Index:
 
     @property
     def listed(self) -> dict[str, Any]:
-        """What `$listSearchIndexes` tells of it."""
+        """Return its description by `$listSearchIndexes`."""
         return {
             "id": self.id,
             "name": self.name,

@@ -1,4 +1,4 @@
-"""What the definition of an index may say."""
+"""Definitions of indexes: the permitted fields."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What the emulator answers when it refuses."""
+"""Refusals of the emulator."""
 
 
 class RefusedError(Exception):

@@ -228,7 +228,7 @@ class SearchServer:
 
 
 def _reread(namespace: Namespace, found: list[dict[str, Any]]) -> list[Any]:
-    """What was found, read anew by _id in the same order: contents are of now, and what is gone is missing."""
+    """Return the found rows, read anew by _id in the same order: contents are of now, and deleted rows are missing."""
     return [
         {"$documents": {"$literal": found}},
         {"$lookup": {"from": namespace[1], "localField": "key", "foreignField": "_id", "as": "row"}},

@@ -84,7 +84,7 @@ def run(stage: Mapping[str, Any], definition: WordDefinition, documents: Mapping
 
 
 def count_of(stage: Mapping[str, Any], found: int) -> dict[str, int]:
-    """What `$searchMeta` tells of how many there are: all by request, else up to a threshold."""
+    """Return the count of `$searchMeta`: all by request, else up to a threshold."""
     asked = stage.get("count", {})
     unknown_keys("count", set(asked), {"type", "threshold"})
     match asked.get("type", "lowerBound"):

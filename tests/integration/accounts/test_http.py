@@ -1,4 +1,4 @@
-"""What only the HTTP side does: cookies and addresses of a sign-in by OIDC, and links by mail."""
+"""The HTTP side alone: cookies and addresses of a sign-in by OIDC, and links by mail."""
 
 import asyncio
 import re

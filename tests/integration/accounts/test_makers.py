@@ -37,7 +37,7 @@ async def token_of(
 
 
 async def permission_of(tenant: Tenant, issued: IssuedToken) -> Permission | None:
-    """What a use of the token finds."""
+    """Return the result of a use of the token."""
     try:
         opened = await tenant.services.tenancy.organizations.open_token(issued.secret.get_secret_value())
     except AccessDeniedError:

@@ -46,7 +46,7 @@ async def platform(compose_services: Compose, provider: OidcProvider) -> Service
 
 
 async def authorized(departure: Departure) -> tuple[str, str]:
-    """What the provider sends the browser back with: state and code."""
+    """Return the state and code with which the provider sends the browser back."""
     async with httpx.AsyncClient() as browser:
         answer = await browser.get(departure.url)
     assert answer.status_code == 302, answer.text

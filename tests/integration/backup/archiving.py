@@ -1,4 +1,4 @@
-"""How these tests make archives, restore them, and compare what people see before and after."""
+"""Archives for tests: made, restored, and compared by what people see before and after."""
 
 import hashlib
 import io
@@ -41,7 +41,7 @@ async def lose(connection: MongoConnection, organization_id: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What people see of an organization; ids left out, so that it can be compared with a copy."""
+    """Return the visible state of an organization without ids, so that it can be compared with a copy."""
 
     documents: list[dict[str, Any]]
     originals: dict[str, str]

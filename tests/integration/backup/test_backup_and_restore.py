@@ -1,4 +1,4 @@
-"""What was backed up comes back: bytes, texts, answers, charges; beside a running system, and without a provider."""
+"""Backups come back whole: bytes, texts, answers, charges; beside a running system, and without a provider."""
 
 import io
 from collections.abc import Sequence

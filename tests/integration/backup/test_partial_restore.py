@@ -1,4 +1,4 @@
-"""What another tool has copied, whole or in part, is completed by the reconciler: only what is missing is made anew.
+"""Copies of another tool, whole or in part, are completed by the reconciler: only missing data is made anew.
 
 mongodump cannot be installed here: its output is emulated by copying collections byte by byte (raw BSON) into a
 fresh database, in which mongorestore would make the same rows and new UUIDs of collections.
@@ -36,7 +36,7 @@ async def furnish(tenant: Tenant) -> str:
 
 @pytest.fixture
 async def other_database(mongo_connection: MongoConnection) -> AsyncIterator[MongoConnection]:
-    """Where the copy goes."""
+    """Return the connection of the copy's database."""
     view = mongo_connection.using(f"copy_{uuid.uuid4().hex}")
     await migrate(view)
     yield view

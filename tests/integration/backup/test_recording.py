@@ -1,4 +1,4 @@
-"""What people see of the backups of their organization and the restores into it, failed ones included."""
+"""Records of an organization's backups and the restores into it, failed ones included."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""How answers end: complete, cut, filtered, empty; continued; and what models think, apart from what they say."""
+"""Endings of answers: complete, cut, filtered, empty; continued; and models' thoughts apart from answers."""
 
 import asyncio
 from typing import Any

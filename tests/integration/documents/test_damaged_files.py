@@ -1,4 +1,4 @@
-"""What a file's bytes cause is a final error of that file, told after one attempt."""
+"""Errors that a file's bytes cause are final errors of that file, told after one attempt."""
 
 import struct
 

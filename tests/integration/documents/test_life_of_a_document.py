@@ -23,7 +23,7 @@ Compose = Callable[..., Awaitable[Services]]
 
 
 def mentions(value: object, identifier: str) -> bool:
-    """Whether a stored value holds the id, as a string, within a string, or as an ObjectId."""
+    """Return True if a stored value holds the id, as a string, within a string, or as an ObjectId."""
     if isinstance(value, dict):
         return any(mentions(key, identifier) or mentions(item, identifier) for key, item in value.items())
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Where the documents of a page stand in their knowledge bases: as each document tells, by few questions."""
+"""Indexing states of a page's documents: as each document tells, by few queries."""
 
 from collections.abc import Awaitable, Callable
 

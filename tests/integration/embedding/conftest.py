@@ -1,4 +1,4 @@
-"""What the cache and the ledger hold, read without the library."""
+"""Contents of the cache and the ledger, read without the library."""
 
 from collections import Counter
 from typing import Any

@@ -1,4 +1,4 @@
-"""What leaves the cache, in which order, and that the books still add up."""
+"""Evictions from the cache, their order, and the books, which still add up."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

@@ -61,7 +61,7 @@ async def furnish(tenant: Tenant) -> str:
 
 
 async def places_that_name(services: Services, *ids: str) -> dict[str, int]:
-    """How many rows of each collection name one of the ids anywhere, by looking at every byte of all."""
+    """Count the rows of each collection that name one of the ids anywhere, by looking at every byte of all."""
     found: dict[str, int] = {}
     for name in await services.connection.database.list_collection_names():
         count = 0

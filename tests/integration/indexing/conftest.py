@@ -71,7 +71,7 @@ def act_after_staging(tenant: Tenant) -> Callable[[Action], ActsAfterStaging]:
 
 
 class Stored:
-    """What the database holds of a knowledge base, read without the library."""
+    """The stored state of a knowledge base, read without the library."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._database = connection.database

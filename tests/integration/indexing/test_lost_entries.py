@@ -40,7 +40,7 @@ async def document(tenant: Tenant, kb: KnowledgeBase) -> Document:
 
 
 async def sync(tenant: Tenant, kb: KnowledgeBase, document: Document) -> None:
-    """What the reconciler asks for where it finds the pair unlike the truth."""
+    """Return the reconciler's request where it finds the pair unlike the truth."""
     await tenant.services.repositories.jobs.enqueue([sync_request(tenant.id, kb.id, document.id)])
     await tenant.drain()
 

@@ -28,7 +28,7 @@ QUESTION = "in which year"
 
 
 async def subjects(tenant: Tenant, kb_id: str) -> set[str]:
-    """Which subjects a search comes upon."""
+    """Return the subjects that a search comes upon."""
     answer = await tenant.search(kb_id, QUESTION, top_k=100)
     return {result.content.split(" tells of ")[1].split(" in the year")[0] for result in answer.results}
 

@@ -8,7 +8,7 @@ from tests.integration.tenant import Tenant, new_tenant, prose
 
 
 async def total_and_sums(tenant: Tenant, kb: KnowledgeBase, migrated: MongoConnection) -> tuple[int, int]:
-    """How many chunks the page tells of, and how often entries were added up for it."""
+    """Return the number of chunks on the page, and how often entries were added up for it."""
     await migrated.database.command("profile", 2)
     try:
         _, total = await tenant.services.ingestion.knowledge_bases.chunks(

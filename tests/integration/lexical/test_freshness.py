@@ -21,7 +21,7 @@ from tests.integration.lexical.conftest import Start, Texts, generations
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many chunks each reading of texts has read; the reading itself is the real one."""
+    """Record the number of chunks of each reading of texts; the reading itself is the real one."""
     counts: list[int] = []
     real = IndexReading.texts
 

@@ -1,4 +1,4 @@
-"""What doctor reads, while organizations are charged and after."""
+"""Checks of the books by doctor, while organizations are charged and after."""
 
 import asyncio
 

@@ -62,7 +62,7 @@ async def running(path: Path, on_death: Callable[[str], None] | None = None) -> 
 
 
 def uri_of(path: Path) -> SecretStr:
-    """What `start` returned for the server on this directory."""
+    """Return the result of `start` for the server on this directory."""
     port = port_of(path)
     password = (path / "mongod.password").read_text()
     return SecretStr(f"mongodb://analytiq:{password}@127.0.0.1:{port}/?replicaSet=analytiq&authSource=admin")

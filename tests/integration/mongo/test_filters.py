@@ -30,7 +30,7 @@ from tests.made_filters import EPOCH, IDS, NUMBERS, STRINGS, a_document, documen
 
 
 async def found(database: MongoConnection, stored: Sequence[Document], trees: Sequence[Filter]) -> list[set[str]]:
-    """What MongoDB finds for each filter, with nothing but these documents in `docs`."""
+    """Return MongoDB's matches of each filter, with nothing but these documents in `docs`."""
     collection = database.database["docs_of_filters"]
     await collection.delete_many({})
     await collection.insert_many([encode(document) for document in stored])

@@ -300,7 +300,7 @@ NEEDED: dict[str, Callable[[Targets], object]] = {
     "import a library of C": lambda _: __import__("lzma").__name__,
     "make random numbers": lambda _: len(os.urandom(8)),
 }
-"""What must go on working."""
+"""Harmless files that must go on working."""
 
 ATTEMPTS = REACHING | DEPENDING | NEEDED
 

@@ -138,7 +138,7 @@ async def test_isolated_parser_can_do_what_it_needs(name: str, targets: hostile.
 
 
 async def bound(targets: hostile.Targets, landlock_version: int, calls: str) -> dict[str, Any]:
-    """What a process without rights could do on a kernel that offers so much."""
+    """Return the abilities of a process without rights on a kernel that offers so much."""
     child = await asyncio.create_subprocess_exec(
         sys.executable,
         hostile.__file__,

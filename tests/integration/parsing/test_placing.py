@@ -36,7 +36,7 @@ def boxes_on(path: Path, page_number: int, passage: str, content_type: str = PDF
 
 
 def text_within(path: Path, page_number: int, boxes: Sequence[Box]) -> str:
-    """What pdfium finds in the rectangles of a page, by its own search."""
+    """Return the text that pdfium finds in the rectangles of a page, by its own search."""
     found: list[str] = []
     with closing(pdfium.PdfDocument(path)) as document:
         page = document[page_number - 1]
@@ -53,7 +53,7 @@ def text_within(path: Path, page_number: int, boxes: Sequence[Box]) -> str:
 
 
 def read_within(page: Image.Image, boxes: Sequence[Box], *, turned: Image.Transpose | None = None) -> str:
-    """What OCR reads in the rectangles of a picture, each by itself."""
+    """Return the text that OCR reads in the rectangles of a picture, each by itself."""
     engine = TesseractEngine(("eng",), data_dir=None)
     found: list[str] = []
     for box in boxes:

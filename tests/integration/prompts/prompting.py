@@ -40,7 +40,7 @@ def tools_of(run: PromptRun) -> list[RunStep]:
 
 
 def results_shown(request: Mapping[str, Any]) -> list[Any]:
-    """What the tools' messages of a request to the chat server say."""
+    """Return the tools' messages of a request to the chat server."""
     return [json.loads(message["content"]) for message in request["messages"] if message["role"] == "tool"]
 
 

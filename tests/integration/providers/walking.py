@@ -47,7 +47,7 @@ class Sent:
 
 @dataclass
 class Record:
-    """What the calls did."""
+    """The outcomes of the calls."""
 
     providers: list[str] = field(default_factory=list[str])
     sent: list[Sent] = field(default_factory=list[Sent])

@@ -1,4 +1,4 @@
-"""What is kept of attempts, and of what is gone, nothing."""
+"""History of attempts: kept for jobs that exist, and nothing of jobs that are gone."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast

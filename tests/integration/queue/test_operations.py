@@ -1,4 +1,4 @@
-"""What people do with jobs, on a real mongod: looking, replaying, cancelling; and what is kept of what was done."""
+"""Operations on jobs, on a real mongod: looking, replaying, cancelling; and the history of them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable

@@ -1,4 +1,4 @@
-"""What knowledge bases need of MongoDB's search server, of which an emulator stands in here."""
+"""Needs of knowledge bases at MongoDB's search server, for which an emulator stands in here."""
 
 import pytest
 

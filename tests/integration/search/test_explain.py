@@ -1,4 +1,4 @@
-"""Why a document is found for a question, and why not: each stage at which it may fail, on real rows."""
+"""Explanations of a document's place in a search: each stage at which it may fail, on real rows."""
 
 import pytest
 

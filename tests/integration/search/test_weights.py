@@ -1,4 +1,4 @@
-"""How much each leg of a hybrid search counts, and that the answer says so."""
+"""Weights of the retrievers of a hybrid search, and their report in the answer."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What becomes of uploaded bytes, by policy, at the same moment, and when it fails."""
+"""Uploads: by policy, at the same moment, and failed ones."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -23,7 +23,7 @@ assert len(LARGE) > WITH_DOCUMENT_BYTES
 
 
 async def stored_bytes(migrated: MongoConnection) -> tuple[int, int, int]:
-    """How many files, chunks, and uploads under way."""
+    """Return the numbers of files, chunks, and uploads under way."""
     counts = [await migrated.database[name].count_documents({}) for name in ("fs.files", "fs.chunks", "uploads")]
     return counts[0], counts[1], counts[2]
 

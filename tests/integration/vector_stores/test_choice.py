@@ -1,4 +1,4 @@
-"""Which store is used, and what doctor tells of it: over a plain MongoDB, and over the emulator of a search server."""
+"""Choice of the store, and doctor's report of it: over a plain MongoDB, and over the emulator of a search server."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -135,7 +135,7 @@ async def restore(migrated: MongoConnection, backup: dict[str, list[dict[str, An
 async def test_database_restored_from_a_backup_is_followed_back_in_time(
     store: LocalVectorStore, mirrored: Mirrored, migrated: MongoConnection, commits_after: int
 ) -> None:
-    """Whether its epoch is lower than the mirror's, the same with another commit, or higher."""
+    """Its epoch beside the replica's: lower, the same with another commit, or higher."""
     await mirrored.put("d0", vectors(2))
     backup, truth = await snapshot_of(migrated), dict(mirrored.truth)
     for number in (1, 2):

@@ -1,4 +1,4 @@
-"""What the local store does beside searching: loads, compaction, graphs, failures; none of it is seen in an answer."""
+"""Upkeep of the local store beside searches: loads, compaction, graphs, failures; none of it is seen in an answer."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection

@@ -1,4 +1,4 @@
-"""What becomes of the search server's part when an organization is restored, copied or erased; over the emulator."""
+"""The search server's part of an organization that is restored, copied or erased; over the emulator."""
 
 import pytest
 

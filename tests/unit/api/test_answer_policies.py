@@ -1,4 +1,4 @@
-"""Which answers get the API's policy: decided in the middleware, so it is asked without a server."""
+"""Answers that get the API's policy: decided in the middleware, so it is asked without a server."""
 
 from collections.abc import AsyncGenerator
 

@@ -30,7 +30,7 @@ def classes_of_errors(root: type[AnalytiqError] = AnalytiqError) -> Iterator[typ
 
 
 class Body(BaseModel):
-    """What the route below takes."""
+    """The body of the route below."""
 
     number: int
     tags: list[str] = []

@@ -1,4 +1,4 @@
-"""What a caller is told while something does not answer."""
+"""Errors for callers while a dependency does not answer."""
 
 import pytest
 from starlette.requests import Request

@@ -1,4 +1,4 @@
-"""What an answer cites, and where exactly it stands."""
+"""Citations of an answer, and their exact places."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where the chunkers cut, beyond what the contract asks."""
+"""Boundaries of the chunkers, beyond the contract's demands."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What is printed is what is meant: names, ids and passages as they are."""
+"""Output of the console: names, ids and passages as they are."""
 
 import io
 import sys

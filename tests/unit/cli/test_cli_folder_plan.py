@@ -1,4 +1,4 @@
-"""What an ingestion finds to do in a directory."""
+"""Plans of an ingestion of a directory."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence

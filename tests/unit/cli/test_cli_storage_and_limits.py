@@ -1,4 +1,4 @@
-"""What operators and admins may write at the command line: decided by values alone."""
+"""Values that operators and admins may write at the command line: decided by values alone."""
 
 from typing import Any
 

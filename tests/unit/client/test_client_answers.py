@@ -1,4 +1,4 @@
-"""What the client says of files that change under it, and of servers that are not ours."""
+"""The client's errors about files that change under it, and servers that are not ours."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Where a document stands in a knowledge base, judged from what was read."""
+"""States of a document in a knowledge base, judged from the rows that were read."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a document's metadata may hold."""
+"""Permitted metadata of a document."""
 
 from typing import Any
 

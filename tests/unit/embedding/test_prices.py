@@ -1,4 +1,4 @@
-"""What is known of a model's price, without asking anybody."""
+"""Known prices of models, without a call to anybody."""
 
 from analytiq.inference.embedding.prices import known_model
 

@@ -1,4 +1,4 @@
-"""What of a model's arguments is believed."""
+"""Arguments of a model: the believed ones."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What is to become of a pair, from the truth that was read."""
+"""Plans for a pair, from the truth that was read."""
 
 from datetime import UTC, datetime
 from typing import Any

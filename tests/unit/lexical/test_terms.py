@@ -1,4 +1,4 @@
-"""What becomes of a text: the same whoever wrote it, in every script."""
+"""Terms of a text: the same whoever wrote it, in every script."""
 
 import pytest
 from hypothesis import given

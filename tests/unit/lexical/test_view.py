@@ -1,4 +1,4 @@
-"""What is found, in which order, and what a filter leaves of it."""
+"""Hits, their order, and the ones that a filter leaves."""
 
 import random
 from itertools import pairwise

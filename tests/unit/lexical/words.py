@@ -15,7 +15,7 @@ def chunk(document_id: str, text: str, *, index: int = 0, pages: tuple[int, int]
 
 
 def view_of(chunks: Sequence[ChunkText] | Mapping[str, str]) -> View:
-    """What is searchable of these chunks, or of documents of one chunk each."""
+    """Return the searchable part of these chunks, or of documents of one chunk each."""
     rows = [chunk(name, text) for name, text in chunks.items()] if isinstance(chunks, Mapping) else chunks
     index = WordIndex.created(None)
     index.add(rows, {})

@@ -1,4 +1,4 @@
-"""What chunks carry of their document says of its metadata what the metadata says."""
+"""Projections: the fields that chunks carry of their document agree with its metadata."""
 
 import math
 import struct

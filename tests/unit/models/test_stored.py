@@ -1,4 +1,4 @@
-"""What all stored shapes have in common."""
+"""Common properties of all stored shapes."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Whether an index that a server tells of is the one that is wanted."""
+"""Comparison of a server's index with the wanted one."""
 
 import copy
 from typing import Any

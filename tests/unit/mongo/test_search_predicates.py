@@ -1,4 +1,4 @@
-"""What a filter is compiled to for the search server, evaluated by the emulator's reading of its two languages."""
+"""Filters compiled for the search server, evaluated by the emulator's reading of its two languages."""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -75,7 +75,7 @@ def test_what_a_filter_lets_through_lies_between_its_two_readings(
 
 
 def is_exact(tree: Filter) -> bool:
-    """Whether the chunk carries enough to answer: all but the order of strings and of large integers."""
+    """Return True if the chunk carries enough to answer: all but the order of strings and of large integers."""
     match tree:
         case Comparison(MetadataField(), comparator, value):
             if comparator in (Comparator.EQUAL, Comparator.NOT_EQUAL) or isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""What an organization may set for itself; decided by values alone, so a unit test."""
+"""Settings of an organization of its own; decided by values alone, so a unit test."""
 
 import pytest
 

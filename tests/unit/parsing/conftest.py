@@ -182,7 +182,7 @@ def write_docx(tmp_path: Path) -> WriteDocx:
 
 @pytest.fixture
 def is_alive() -> Callable[[int], bool]:
-    """Whether a process runs; one that only waits to be reaped does not."""
+    """Return True if a process runs; one that only waits to be reaped does not."""
 
     def check(pid: int) -> bool:
         try:

@@ -1,4 +1,4 @@
-"""What reading a file may cost grows with its size; memory over all parsers stays within one budget."""
+"""Budgets of reading a file: they grow with its size; memory over all parsers stays within one budget."""
 
 import asyncio
 from collections import Counter

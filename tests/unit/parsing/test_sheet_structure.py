@@ -1,4 +1,4 @@
-"""What a workbook says beside its plain cells: spans, headers, tables, notes, shapes, charts, hidden parts."""
+"""Structure of a workbook beside its plain cells: spans, headers, tables, notes, shapes, charts, hidden parts."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What an answer of the model comes to."""
+"""Results of the model's answers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which addresses a tenant may name; whatever else is not on the public Internet is refused."""
+"""Addresses that a tenant may name; whatever else is not on the public Internet is refused."""
 
 import ipaddress
 import socket

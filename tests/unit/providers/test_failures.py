@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Items? .*`Rea
 
 USES = ("chat", "stream", "embedding", "rerank")
 UNWANTED = {"Error", "Exception", "litellm", "Timeout", "errno", "ssl.", "127.0.0.1"}
-"""What no reader should meet."""
+"""Text that no reader should meet."""
 
 
 @contextmanager
@@ -76,7 +76,7 @@ def break_off(connection: socket.socket) -> None:
 
 
 async def error_of(use: str, base: str) -> AnalytiqError:
-    """What we make of the error of one call."""
+    """Return our error for the error of one call."""
     common: dict[str, Any] = {"api_base": base, "api_key": "a-key-of-nobody", "timeout": 2}
     messages = [{"role": "user", "content": "hello"}]
     module = litellm()

@@ -1,4 +1,4 @@
-"""What an organization is told of where its job failed."""
+"""Stacks of failed jobs as an organization sees them."""
 
 import asyncio
 

@@ -18,7 +18,7 @@ SLACK = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """What the plain model remembers: when the caller went on, and how much of each bucket it took."""
+    """The memory of the plain model: when the caller went on, and how much of each bucket it took."""
 
     at_ms: float
     costs: dict[str, float]

@@ -18,7 +18,7 @@ class Clock:
 
 
 def taken(rates: RequestRates, organization_id: str, most: int) -> int:
-    """How many of so many requests are let through."""
+    """Return the number of so many requests that are let through."""
     for count in range(most):
         try:
             rates.take(organization_id)

@@ -1,4 +1,4 @@
-"""Which chunks are shown for matches: neighbours beside their match, none twice, none of another document."""
+"""Chunks that are shown for matches: neighbours beside their match, none twice, none of another document."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Where the words of a question stand in a passage."""
+"""Places of a question's words in a passage."""
 
 import pytest
 from hypothesis import example, given

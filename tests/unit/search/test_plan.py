@@ -1,4 +1,4 @@
-"""What a search is to do, from what was asked."""
+"""Plans of a search, from its request."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How often a search retrieves again, and when it refuses: the numbers that docs/guarantees.md names."""
+"""Repeated retrieval and refusals of a search: the numbers that docs/guarantees.md names."""
 
 from datetime import UTC, datetime
 from typing import cast

@@ -1,4 +1,4 @@
-"""How much each leg counts, by what the models know of the question."""
+"""Weights of the retrievers, by the models' knowledge of the question."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What the codes promise: no cosine is larger than the bound that is computed from them."""
+"""The promise of the codes: no cosine is larger than the bound that is computed from them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a slow watcher has still to be told stays bounded, and is never stale."""
+"""Untold events of a slow watcher stay bounded, and are never stale."""
 
 import pytest
 

@@ -41,7 +41,7 @@ _SKIPPED = frozenset({"sdtPr", "sdtEndPr", "tcPr", "pPr", "rPr", "sectPr", "cust
 
 @dataclass(slots=True)
 class Source:
-    """What the readers of a document share; `part` is the part that is being read."""
+    """The state that the readers of a document share; `part` is the part that is being read."""
 
     package: WordPackage
     styles: Styles

@@ -1,4 +1,4 @@
-"""Where the blocks of a Word document go: to the pages of its text, or to the lines of a cell, a note, a header."""
+"""Destinations of the blocks of a Word document: the pages of its text, or to the lines of a cell, a note, a header."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol

@@ -70,7 +70,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class SignInService:
-    """Where a person signs in for a source, and gets tokens.
+    """The service at which a person signs in for a source, and gets tokens.
 
     Attributes:
         name: of the service, for messages.

@@ -21,7 +21,7 @@ class OneDriveSettings(MicrosoftSettings):
         max_length=200,
         pattern=r"^[^\s/?#\\]+$",
         title="User",
-        description="Whose drive, such as ada@example.com. Empty: of the person who signed in",
+        description="Owner of the drive, such as ada@example.com. Empty: the person who signed in",
     )
 
 

@@ -53,7 +53,7 @@ class GoogleDriveSettings(KindSchema):
         default=None,
         max_length=320,
         title="User",
-        description="Whose files a service account with domain-wide delegation reads, such as ada@example.com",
+        description="Person whose files a service account with domain-wide delegation reads, such as ada@example.com",
     )
     documents_as: Literal["office", "html"] = Field(
         default="office",

@@ -94,7 +94,7 @@ class _Batch:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far back a source looks.
+    """The period that a source reads.
 
     Attributes:
         start: the first day of its messages; None: all.

@@ -85,7 +85,7 @@ class SqlSettings(KindSchema):
         ge=0,
         le=7 * 86_400,
         title="Overlap in seconds",
-        description="How far before the last change a run begins, for transactions that took long",
+        description="Seconds before the last change at which a run begins, for transactions that took long",
     )
     timeout_seconds: int = Field(
         default=60, ge=1, le=600, title="Time limit in seconds", description="Of the query, in the database"

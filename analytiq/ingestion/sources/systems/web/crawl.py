@@ -58,7 +58,7 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class CrawlLimits:
-    """Where a crawl begins and ends."""
+    """The beginning and the bounds of a crawl."""
 
     start: tuple[str, ...]
     max_pages: int
