@@ -10,7 +10,8 @@ import analytiq.storage.repositories as repositories
 from analytiq.models.stored import Stored
 
 ENDINGS = (
-    "Repository", "Rows", "Survey", "Source", "Leases", "Lanes", "Batches", "Recovery", "Extraction", "Holds", "Members",
+    "Repository", "Rows", "Survey", "Source", "Leases", "Lanes", "Batches", "Recovery",
+    "Extraction", "Holds", "Members",
 )  # fmt: skip
 
 WHOLE_CLASSES = {
