@@ -55,6 +55,7 @@ from api.schemas.documents import DocumentUploads
 from api.schemas.inbound import PushBatch
 from api.schemas.wire import Problem
 from api.static_ui import StaticUi
+from api.waiting_work import WaitingWork
 
 PREFIX = "/v0/orgs/{organization_id}"
 
@@ -86,6 +87,7 @@ def create_app(open_services: Open, *, metrics_directory: str | None = None) -> 
         redirect_slashes=False,
     )
     app.state.metrics_directory = metrics_directory
+    app.state.waiting_work = WaitingWork()
     problems.install(app)
     responses: dict[int | str, dict[str, Any]] = {
         status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 403, 404)

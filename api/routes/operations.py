@@ -8,11 +8,11 @@ from fastapi import APIRouter, Request, Response
 from pydantic import SecretStr
 
 from analytiq.errors import AccessDeniedError, AnalytiqError
-from analytiq.models.job import JobKind
 from analytiq.telemetry import metrics
 from api.context import ServicesOf
 from api.problems import DEFAULT_RETRY_SECONDS
 from api.schemas.wire import ResponseBody
+from api.waiting_work import WaitingWork
 
 router = APIRouter(tags=["operations"])
 
@@ -53,9 +53,8 @@ async def get_metrics(request: Request, services: ServicesOf) -> Response:
     Requires the operator's token. If none is configured, only calls from this machine are answered.
     """
     require_operator(request, services.settings.telemetry.metrics_token)
-    jobs = services.repositories.jobs
-    metrics.queue_depth.set(await jobs.count_waiting(JobKind.SYNC))
-    metrics.jobs_due.set(await jobs.count_work())
+    waiting_work: WaitingWork = request.app.state.waiting_work
+    await waiting_work.measure(services.repositories.jobs)
     directory: str | None = request.app.state.metrics_directory
     content = await asyncio.to_thread(metrics.exposition, directory)
     return Response(content, media_type=metrics.CONTENT_TYPE)
