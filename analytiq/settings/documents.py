@@ -56,6 +56,8 @@ class SearchSettings(Section):
     """Bytes of replicas of vectors on disk, in `data_dir/snapshots`, saved and mapped ones each; 0: none."""
     understanding_cache_seconds: float = Field(default=3600.0, ge=0.0)
     """Seconds to cache rewritten questions and hypothetical answers in a process; 0: no cache."""
+    passage_cache_bytes: int = Field(default=64 * MEBIBYTE, ge=0)
+    """Bytes of recently found passages in the memory of each process that searches; 0: none."""
     leg_timeout_seconds: float = 10.0
     step_timeout_seconds: float = 15.0
 

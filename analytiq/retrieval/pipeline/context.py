@@ -15,6 +15,7 @@ from analytiq.retrieval.pipeline.plan import SearchPlan
 from analytiq.retrieval.pipeline.request import HitScores, SearchRequest, SearchResult
 from analytiq.retrieval.pipeline.trace import Trace
 from analytiq.retrieval.pipeline.weights import Weights, weights_of
+from analytiq.retrieval.terms.analysed_text import AnalysedText
 
 Key = tuple[str, str, int]
 """Knowledge base, generation, index of the chunk."""
@@ -116,6 +117,8 @@ class SearchContext:
     is_complete: bool = True
     """True if every hit was considered: only the selected ones may be shown."""
     texts: dict[Key, Passage] = field(default_factory=dict[Key, Passage])
+    analysed: dict[Key, AnalysedText] = field(default_factory=dict[Key, AnalysedText])
+    """The same texts with what is kept of their analysis."""
     # expand and compress
     results: list[SearchResult] = field(default_factory=list[SearchResult])
 

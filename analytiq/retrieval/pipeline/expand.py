@@ -10,16 +10,15 @@ from analytiq.models.vector import Passage
 from analytiq.retrieval.pipeline.context import Hit, SearchContext
 from analytiq.retrieval.pipeline.details import Details, WantedDetails
 from analytiq.retrieval.pipeline.highlight import Highlighter
+from analytiq.retrieval.pipeline.passages import PassageReader
 from analytiq.retrieval.pipeline.request import SearchResult, SourceSummary
 from analytiq.retrieval.pipeline.retrieve import Retrieve
 from analytiq.retrieval.pipeline.sections import read_sections
-from analytiq.retrieval.pipeline.select_hits import read_texts
-from analytiq.storage.repositories.vectors import VectorRepository
 
 NO_COUNTS = ChunkCounts(())
 
 
-async def expand(context: SearchContext, vectors: VectorRepository, retrieve: Retrieve, details: Details) -> None:
+async def expand(context: SearchContext, passages: PassageReader, retrieve: Retrieve, details: Details) -> None:
     """Fill in the results, with the details of their documents that the request asks for."""
     own = context.request.coalesce_neighbors
     neighbors = {
@@ -28,14 +27,14 @@ async def expand(context: SearchContext, vectors: VectorRepository, retrieve: Re
     }
     page = context.selected[context.request.skip : context.plan.wanted]
     shown = with_neighbors(page, neighbors=neighbors, chunk_counts=context.chunk_counts)
-    await _read_neighbors(context, [hit for hit in shown if not hit.is_matched], vectors, retrieve)
+    await _read_neighbors(context, [hit for hit in shown if not hit.is_matched], passages, retrieve)
     highlighter = Highlighter(context.question)
     documents = {hit.document_id: context.members[hit.document_id] for hit in shown}
     wanted = WantedDetails.of(context.request.include)
     with context.trace.step("details"):
         described = await details.of(context.organization.id, documents, context.tag_names, wanted) if documents else {}
     ranks = {hit.key: rank for rank, hit in enumerate(page, start=context.request.skip + 1)}
-    sections = await read_sections(context, vectors, page) if context.request.include_section else {}
+    sections = await read_sections(context, passages, page) if context.request.include_section else {}
     context.results = [
         _detailed(
             replace(
@@ -90,14 +89,14 @@ def sources_of(results: Sequence[SearchResult]) -> tuple[SourceSummary, ...]:
 
 
 async def _read_neighbors(
-    context: SearchContext, neighbors: Sequence[Hit], vectors: VectorRepository, retrieve: Retrieve
+    context: SearchContext, neighbors: Sequence[Hit], passages: PassageReader, retrieve: Retrieve
 ) -> None:
     """Read the texts of neighbours, and their relevance if available."""
     if not neighbors:
         return
     keys = [hit.key for hit in neighbors]
     with context.trace.step("neighbours"):
-        context.texts |= await read_texts(context, vectors, keys)
+        context.texts |= await passages.read(context, keys)
         try:
             scores = await retrieve.scores_of(context, keys)
         except AnalytiqError:
@@ -132,7 +131,7 @@ def _detailed(result: SearchResult, described: Mapping[str, DocumentDetails]) ->
 
 
 def _result(context: SearchContext, hit: Hit, passage: Passage, highlighter: Highlighter) -> SearchResult:
-    marked = highlighter.spans(passage.chunk_text) if hit.is_matched else ()
+    marked = highlighter.spans_in(context.analysed[hit.key]) if hit.is_matched else ()
     return SearchResult(
         kb_id=hit.kb_id,
         content=passage.chunk_text,

@@ -1,10 +1,11 @@
 """Places of a question's words in a passage, by the terms of the keyword index. Pure."""
 
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import compress
 
+from analytiq.retrieval.terms.analysed_text import AnalysedText
 from analytiq.retrieval.terms.analysis import asked_terms, stems_of, terms_by_word, values_in
 from analytiq.retrieval.terms.codes import CASED_ASCII_CHAIN, CHAIN, wholes_of
 from analytiq.retrieval.terms.folding import folded, normalised
@@ -33,13 +34,16 @@ class Highlighter:
 
     def spans(self, passage: str) -> tuple[Span, ...]:
         """Return the spans [start, end) of words in the passage that match the question by word or stem, in order."""
-        words = words_in(normalised(passage))
-        language = language_of(words) or self._language or ENGLISH
+        return self.spans_in(AnalysedText(passage))
+
+    def spans_in(self, passage: AnalysedText) -> tuple[Span, ...]:
+        """Return the same, by what is kept of the passage's analysis."""
+        language = passage.language or self._language or ENGLISH
         sought = self._sought.get(language)
         if sought is None:
             sought = self._sought[language] = _Sought.of(self._question, language)
         found: list[Span] = []
-        for start, end in _spans(sought, passage, words):
+        for start, end in _spans(sought, passage):
             if found and start <= found[-1][1]:
                 found[-1] = (found[-1][0], max(end, found[-1][1]))
             elif len(found) == MAX_HIGHLIGHTS:
@@ -97,9 +101,14 @@ class _Sought:
     def _has_word(self, plain: str) -> bool:
         return folded(plain) in self.exact or not self.stems.isdisjoint(stems_of(plain, self.language))
 
-    def among(self, words: Sequence[str]) -> set[str]:
-        """Return the words that are sought; `words` are lower-case words of ASCII, which have one stem at most."""
+    def among(self, passage: AnalysedText, plain: str) -> set[str]:
+        """Return the sought words of a passage; `plain`: it in lower-case ASCII, whose words have one stem at most."""
+        vocabulary = passage.vocabulary(self.language)
+        if vocabulary is not None:
+            of_stems = {word for stem in self.stems for word in vocabulary.words_of(stem)}
+            return of_stems | {word for word in self.exact if vocabulary.has_word(word)}
         # Without a step of the interpreter for each word: a page has some thousand.
+        words = ascii_words(plain)
         stems = map(terms_by_word(self.language).__getitem__, words)
         return {*compress(words, map(self.stems.__contains__, stems)), *self.exact.intersection(words)}
 
@@ -108,18 +117,19 @@ class _Sought:
         return any(whole.term in self.exact for whole in wholes_of(normalised(chain))[:1])
 
 
-def _spans(sought: _Sought, passage: str, words: Sequence[str]) -> Iterator[Span]:
-    """Return the spans in order of their starts; they may touch and overlap. `words`: the passage's, normalised."""
+def _spans(sought: _Sought, analysed: AnalysedText) -> Iterator[Span]:
+    """Return the spans in order of their starts; they may touch and overlap."""
+    passage = analysed.text
     ascii_passage = in_ascii(passage)
     codes: dict[int, int] = {}
     if sought.exact or sought.stems:
         chains = _codes(sought, passage) if ascii_passage is None else _ascii_codes(sought, ascii_passage)
-        codes = dict(sorted((*chains, *_values(sought, passage, words))))
+        codes = dict(sorted((*chains, *_values(sought, passage))))
     if ascii_passage is None:
         return _spans_of_words(sought, passage, codes)
     plain = ascii_passage.lower()
     # Normalised as a whole, a sign may have become letters of the word beside it: `Pump™`.
-    marked = sought.among(words if passage.isascii() else ascii_words(plain))
+    marked = sought.among(analysed, plain)
     if codes or len(marked) > MOST_SOUGHT:
         return _spans_of_ascii_words(marked, plain, codes)
     return iter(sorted(span for word in marked for span in _occurrences(word, plain)))
@@ -184,13 +194,10 @@ def _ascii_codes(sought: _Sought, passage: str) -> Iterator[Span]:
     return (match.span() for match in CASED_ASCII_CHAIN.finditer(passage) if sought.has_whole(match.group()))
 
 
-def _values(sought: _Sought, passage: str, words: Sequence[str]) -> Iterator[Span]:
-    """Return the numbers, amounts and dates, from their first word on, that are the question's in any notation.
-
-    `words`: the normalised words of the passage.
-    """
+def _values(sought: _Sought, passage: str) -> Iterator[Span]:
+    """Return the numbers, amounts and dates, from their first word on, that are the question's in any notation."""
     if sought.has_number:
-        for value in values_in(passage, words):
+        for value in values_in(passage, words_in(normalised(passage))):
             if not sought.exact.isdisjoint(value.terms) or not sought.stems.isdisjoint(value.words):
                 word = WORD.search(passage, value.start, value.end)
                 yield (word.start() if word else value.start), value.end

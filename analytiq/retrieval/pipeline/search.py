@@ -19,6 +19,7 @@ from analytiq.retrieval.pipeline.details import Details
 from analytiq.retrieval.pipeline.embed import Embed
 from analytiq.retrieval.pipeline.expand import expand, sources_of
 from analytiq.retrieval.pipeline.fuse import fuse
+from analytiq.retrieval.pipeline.passages import PassageCache, PassageReader
 from analytiq.retrieval.pipeline.plan import plan
 from analytiq.retrieval.pipeline.ports import SearchModels
 from analytiq.retrieval.pipeline.refill import Refill
@@ -43,7 +44,8 @@ class Search:
 
     def __init__(self, *, resolve: Resolve, retrieve: Retrieve, models: SearchModels, settings: SearchSettings) -> None:
         repositories = resolve.repositories
-        self._vectors = repositories.vectors
+        cache = PassageCache(largest_bytes=settings.passage_cache_bytes)
+        self._passages = PassageReader(repositories.vectors, cache)
         self._entries = repositories.entries
         self._models = models
         self._settings = settings
@@ -125,7 +127,7 @@ class Search:
 
     async def present(self, context: SearchContext) -> None:
         """Build results of the selected hits: with their neighbours, and compressed if requested."""
-        await expand(context, self._vectors, self._retrieve, self._details)
+        await expand(context, self._passages, self._retrieve, self._details)
         if context.request.compress and context.results:
             with context.trace.step("compress"):
                 await compress(context, self._models.compressor, timeout_seconds=self._settings.step_timeout_seconds)
@@ -168,10 +170,10 @@ class Search:
                 await self._resolve.read_scopes(context)
                 continue
             fuse(context)
-            context.texts = {}
-            await order_by_lines(context, self._vectors)
+            context.texts, context.analysed = {}, {}
+            await order_by_lines(context, self._passages)
             observe("fuse", context)
-            await select_hits(context, self._vectors)
+            await select_hits(context, self._passages)
             observe("select", context)
             if refill.is_enough(context):
                 return

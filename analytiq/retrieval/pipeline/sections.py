@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from analytiq.models.vector import Passage
 from analytiq.retrieval.pipeline.context import Hit, Key, SearchContext
+from analytiq.retrieval.pipeline.passages import PassageReader
 from analytiq.retrieval.pipeline.request import Section
-from analytiq.retrieval.pipeline.select_hits import read_texts
-from analytiq.storage.repositories.vectors import VectorRepository
 
 MAX_SECTION_TOKENS = 2000
 """Most tokens of a section; of a longer one the part around the match is shown."""
@@ -14,12 +13,12 @@ LEAST_CHUNK_TOKENS = 64
 """Chunks are taken to have as many tokens at least: it bounds how many are read beside a match."""
 
 
-async def read_sections(context: SearchContext, vectors: VectorRepository, hits: Iterable[Hit]) -> dict[Key, Section]:
+async def read_sections(context: SearchContext, passages: PassageReader, hits: Iterable[Hit]) -> dict[Key, Section]:
     """Return the section of each match whose text is known."""
     matches = [hit for hit in hits if hit.is_matched and hit.key in context.texts]
     wanted = {key for hit in matches for key in _keys_around(hit, context)}
     with context.trace.step("sections"):
-        texts = context.texts | await read_texts(context, vectors, sorted(wanted - context.texts.keys()))
+        texts = context.texts | await passages.read(context, sorted(wanted - context.texts.keys()))
     return {hit.key: section_of(hit.chunk_index, _of_generation(hit, texts)) for hit in matches}
 
 

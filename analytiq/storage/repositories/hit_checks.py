@@ -11,6 +11,10 @@ from analytiq.storage.repositories.rows import Row
 
 MEMBER_FIELDS = {"document_name": 1, "source_url": 1, "tag_ids": 1, "metadata.label": 1}
 """The projection of documents for `member_of`."""
+VERSION_FIELDS = {"_id": 0} | dict.fromkeys(
+    ("document_id", "generation_id", "text_hash", "chunk_count", "chunk_counts"), 1
+)
+"""The projection of entries; to decode an ObjectId costs as much as the rest of a row."""
 
 
 def member_of(row: Row) -> Member:
@@ -74,7 +78,7 @@ class HitCheckRepository:
                     "organization_id": organization_id,
                 }
             },
-            {"$project": {"document_id": 1, "generation_id": 1, "text_hash": 1, "chunk_count": 1, "chunk_counts": 1}},
+            {"$project": VERSION_FIELDS},
             {"$unionWith": {"coll": "docs", "pipeline": [{"$match": members}, {"$project": MEMBER_FIELDS}]}},
         ]
         if with_tag_names:
