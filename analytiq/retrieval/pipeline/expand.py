@@ -1,17 +1,16 @@
 """Expand: cuts the requested page and adds the neighbours and the section of each match, as results."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 from analytiq.errors import AnalytiqError
 from analytiq.models.document import DocumentDetails
 from analytiq.models.index_types import ChunkCounts, index_type_at, number_of
-from analytiq.models.vector import Passage
 from analytiq.retrieval.pipeline.context import Hit, SearchContext
 from analytiq.retrieval.pipeline.details import Details, WantedDetails
 from analytiq.retrieval.pipeline.highlight import Highlighter
 from analytiq.retrieval.pipeline.passages import PassageReader
-from analytiq.retrieval.pipeline.request import SearchResult, SourceSummary
+from analytiq.retrieval.pipeline.request import SearchResult, Section, SourceSummary
 from analytiq.retrieval.pipeline.retrieve import Retrieve
 from analytiq.retrieval.pipeline.sections import read_sections
 
@@ -35,17 +34,12 @@ async def expand(context: SearchContext, passages: PassageReader, retrieve: Retr
         described = await details.of(context.organization.id, documents, context.tag_names, wanted) if documents else {}
     ranks = {hit.key: rank for rank, hit in enumerate(page, start=context.request.skip + 1)}
     sections = await read_sections(context, passages, page) if context.request.include_section else {}
+    shown = [hit for hit in shown if hit.key in context.texts]
     context.results = [
-        _detailed(
-            replace(
-                _result(context, hit, context.texts[hit.key], highlighter),
-                rank=ranks.get(hit.key),
-                section=sections.get(hit.key),
-            ),
-            described,
+        _result(
+            context, hit, highlighter, _Beside(ranks.get(hit.key), sections.get(hit.key), described[hit.document_id])
         )
         for hit in shown
-        if hit.key in context.texts
     ]
 
 
@@ -123,14 +117,17 @@ def _windows(
     return ranges
 
 
-def _detailed(result: SearchResult, described: Mapping[str, DocumentDetails]) -> SearchResult:
-    known = described.get(result.document_id)
-    if known is None:
-        return result
-    return replace(result, source_url=known.source_url, tags=known.tags, metadata=known.metadata)
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """The parts of a result that come from elsewhere than its chunk."""
+
+    rank: int | None
+    section: Section | None
+    details: DocumentDetails
 
 
-def _result(context: SearchContext, hit: Hit, passage: Passage, highlighter: Highlighter) -> SearchResult:
+def _result(context: SearchContext, hit: Hit, highlighter: Highlighter, beside: _Beside) -> SearchResult:
+    passage = context.texts[hit.key]
     marked = highlighter.spans_in(context.analysed[hit.key]) if hit.is_matched else ()
     return SearchResult(
         kb_id=hit.kb_id,
@@ -150,7 +147,12 @@ def _result(context: SearchContext, hit: Hit, passage: Passage, highlighter: Hig
         highlights=marked,
         text_hash=context.text_hashes.get(hit.generation_id) or None,
         chunk_id=f"{passage.generation_id}-{passage.chunk_index}",
+        rank=beside.rank,
         token_count=passage.token_count,
         heading_path=passage.heading_path,
         page_name=passage.page_name,
+        section=beside.section,
+        source_url=beside.details.source_url,
+        tags=beside.details.tags,
+        metadata=beside.details.metadata,
     )
