@@ -213,6 +213,29 @@ async def test_every_search_asks_anew_whether_a_hit_may_be_shown(
     assert await tenant.found(kb.id, "whales") == []
 
 
+async def test_passage_found_again_is_not_read_again_and_is_shown_only_while_it_is_current(
+    tenant: Tenant, kb: KnowledgeBase, migrated: MongoConnection
+) -> None:
+    await tenant.document("a.txt", prose("whales", 3))
+    first = await tenant.search(kb.id, "whales")
+    await migrated.database.command("profile", 2)
+    try:
+        again = await tenant.search(kb.id, "whales")
+    finally:
+        await migrated.database.command("profile", 0)
+    commands = [row async for row in migrated.database["system.profile"].find({"op": {"$in": ["query", "command"]}})]
+    await migrated.database["system.profile"].drop()
+    read = {row["ns"].split(".", 1)[1] for row in commands}
+    assert "document_index" in read
+    assert f"kb_vectors_{kb.id}" not in read
+    assert again.results == first.results
+    await tenant.replace("a.txt", prose("birds", 3))
+    await tenant.drain()
+    replaced = await tenant.search(kb.id, "whales")
+    assert replaced.results
+    assert {result.content for result in replaced.results}.isdisjoint(result.content for result in first.results)
+
+
 async def test_local_model_that_needs_no_key_finds_by_meaning(tenant: Tenant) -> None:
     kb = await tenant.knowledge_base(embedding_model="local/all-minilm-l6-v2", chunk_size=64)
     await tenant.document("pets.txt", "The cat sleeps on the warm sofa all afternoon.")
