@@ -496,7 +496,7 @@ class TooManyRunsError(ConflictError):
 
 
 class TruthChangedError(ConflictError):
-    """What the call relies on has changed; call again."""
+    """The call relies on something that has changed; call again."""
 
     code = "truth_changed"
 

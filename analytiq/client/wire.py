@@ -1,4 +1,4 @@
-"""What both transports share: the address, the headers, and the errors of a request."""
+"""The parts that both transports share: the address, the headers, and the errors of a request."""
 
 import ipaddress
 from typing import Any

@@ -149,8 +149,8 @@ class SourceKindResponse(ResponseBody):
     settings_schema: dict[str, JsonValue]
     credentials_schema: dict[str, JsonValue]
     sign_in_redirect_url: str | None = Field(
-        description="Where the service returns the browser of a person who signs in: register it with your application"
-        " there. Null if the kind has no sign-in"
+        description="Page to which the service returns the browser of a person who signs in: register it with your"
+        " application there. Null if the kind has no sign-in"
     )
 
     @classmethod

@@ -14,7 +14,7 @@ from aiohttp import web
 
 @dataclass(slots=True)
 class Consents:
-    """What a service's sign-in knows.
+    """The state of a service's sign-in.
 
     Attributes:
         client: id and secret of the application.

@@ -9021,7 +9021,7 @@ export interface components {
             };
             /**
              * Sign In Redirect Url
-             * @description Where the service returns the browser of a person who signs in: register it with your application there. Null if the kind has no sign-in
+             * @description Page to which the service returns the browser of a person who signs in: register it with your application there. Null if the kind has no sign-in
              */
             sign_in_redirect_url: string | null;
         };
