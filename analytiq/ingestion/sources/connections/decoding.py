@@ -8,6 +8,7 @@ import httpx
 
 from analytiq import clock
 from analytiq.errors import TransientError
+from analytiq.ingestion.sources.base import ItemRefusedError
 
 BLOCK_BYTES = 64 * 1024
 
@@ -31,6 +32,20 @@ async def decoded(response: httpx.Response) -> AsyncIterator[bytes]:
             yield inflated
     if not inflater.is_complete:
         raise UnreadableError("The compressed content is cut off.")
+
+
+async def bounded(response: httpx.Response, *, most_bytes: int) -> AsyncIterator[bytes]:
+    """Yield the content of an item, decompressed.
+
+    Raises:
+        ItemRefusedError: it is larger than `most_bytes`.
+    """
+    size = 0
+    async for block in decoded(response):
+        size += len(block)
+        if size > most_bytes:
+            raise ItemRefusedError(f"Larger than {most_bytes:,} bytes.")
+        yield block
 
 
 class Inflater:

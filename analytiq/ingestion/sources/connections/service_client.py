@@ -22,8 +22,8 @@ from analytiq.errors import (
     RateLimitedError,
     TransientError,
 )
-from analytiq.ingestion.sources.base import ItemRefusedError, PositionExpiredError
-from analytiq.ingestion.sources.connections.decoding import decoded, seconds_of
+from analytiq.ingestion.sources.base import PositionExpiredError
+from analytiq.ingestion.sources.connections.decoding import bounded, decoded, seconds_of
 from analytiq.ingestion.sources.connections.outbound import outbound_client
 from analytiq.settings import SourceSettings
 
@@ -153,11 +153,7 @@ class ServiceClient:
             AnalytiqError: see `call`.
         """
         async with self.stream("GET", path) as response:
-            size = 0
-            async for block in decoded(response):
-                size += len(block)
-                if size > most_bytes:
-                    raise ItemRefusedError(f"Larger than {most_bytes:,} bytes.")
+            async for block in bounded(response, most_bytes=most_bytes):
                 yield block
 
     @asynccontextmanager

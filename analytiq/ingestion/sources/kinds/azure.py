@@ -28,6 +28,7 @@ from analytiq.ingestion.sources.systems.buckets.requests import (
     BucketRequest,
     Refusal,
     Store,
+    checked_endpoint,
     split_endpoint,
 )
 from analytiq.ingestion.sources.systems.buckets.s3_listing import object_of_headers, quoted_key, text_of
@@ -74,13 +75,7 @@ class AzureSettings(KindSchema):
     @field_validator("endpoint_url")
     @classmethod
     def _is_endpoint(cls, endpoint: str | None) -> str | None:
-        if not endpoint:
-            return None
-        try:
-            split_endpoint(endpoint, field_name="endpoint_url")
-        except InvalidInputError as error:
-            raise ValueError(error.errors[0].reason.rstrip(".")) from None
-        return endpoint
+        return checked_endpoint(endpoint)
 
 
 class AzureCredentials(KindSchema):

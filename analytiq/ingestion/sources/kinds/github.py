@@ -2,7 +2,7 @@
 
 import mimetypes
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -19,6 +19,7 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
+from analytiq.ingestion.sources.connections import contents
 from analytiq.ingestion.sources.connections.side_by_side import mapped
 from analytiq.ingestion.sources.systems.github.api import GitHubApi
 from analytiq.ingestion.sources.systems.github.items import ItemId, RepositoryItems, issue_page
@@ -156,7 +157,7 @@ class GitHubConnector:
         if issue is None:
             raise ItemGoneError("It was deleted, or moved to another repository.")
         page = issue_page(repository, issue, await self._api.comments(repository, issue))
-        return FetchedItem(_encoded(page), "text/markdown", item.version)
+        return FetchedItem(contents.text(page), "text/markdown", item.version)
 
     async def close(self) -> None:
         """See Connector."""
@@ -231,7 +232,3 @@ class GitHubConnector:
 
 def _with_problems(batch: ListedBatch, problems: list[str]) -> ListedBatch:
     return replace(batch, problems=(*problems, *batch.problems)) if problems else batch
-
-
-async def _encoded(page: str) -> AsyncIterator[bytes]:
-    yield page.encode("utf-8", "replace")

@@ -1,7 +1,7 @@
 """Projects of GitLab: issues and merge requests with their comments, wikis and files."""
 
 import mimetypes
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -18,6 +18,7 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
+from analytiq.ingestion.sources.connections import contents
 from analytiq.ingestion.sources.connections.side_by_side import mapped
 from analytiq.ingestion.sources.systems.gitlab.api import GitLabApi
 from analytiq.ingestion.sources.systems.gitlab.items import ItemId, ProjectItems, issue_page, wiki_text
@@ -157,9 +158,9 @@ class GitLabConnector:
         if wanted.part == WIKI:
             text = self._held.texts.get(item.external_id) or await self._wiki_text(project, wanted.path)
             is_markdown = item.name.endswith(".md")
-            return FetchedItem(_encoded(text), "text/markdown" if is_markdown else "text/plain", item.version)
+            return FetchedItem(contents.text(text), "text/markdown" if is_markdown else "text/plain", item.version)
         page = await self._issue_page(project, wanted, item.external_id)
-        return FetchedItem(_encoded(page), "text/markdown", item.version)
+        return FetchedItem(contents.text(page), "text/markdown", item.version)
 
     async def close(self) -> None:
         """See Connector."""
@@ -237,7 +238,3 @@ class GitLabConnector:
             raise ItemGoneError("It was deleted, or moved to another project.")
         notes = await self._api.notes(project, wanted.part, wanted.iid) if issue.user_notes_count else []
         return issue_page(project, wanted.part, issue, notes)
-
-
-async def _encoded(page: str) -> AsyncIterator[bytes]:
-    yield page.encode("utf-8", "replace")

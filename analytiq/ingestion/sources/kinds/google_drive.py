@@ -7,13 +7,13 @@ from typing import ClassVar
 from analytiq.errors import InvalidInputError, NotFoundError
 from analytiq.ingestion.sources.base import (
     FetchedItem,
-    ItemGoneError,
     ItemRefusedError,
     KindSchema,
     ListedBatch,
     ListedItem,
     SourceContext,
 )
+from analytiq.ingestion.sources.connections import contents
 from analytiq.ingestion.sources.connections.oauth import SignInService
 from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError
 from analytiq.ingestion.sources.systems.google.api import (
@@ -77,22 +77,14 @@ class GoogleDriveConnector:
         most = self._context.max_item_bytes
         export = self._files.export_of(item.note or "")
         if export is None:
-            content = _existing(self._api.content(item.external_id, most_bytes=most))
+            content = contents.existing(self._api.content(item.external_id, most_bytes=most))
             return FetchedItem(content, item.note or "application/octet-stream", item.version)
-        exported = _existing(self._api.exported(item.external_id, export[0], most_bytes=most))
+        exported = contents.existing(self._api.exported(item.external_id, export[0], most_bytes=most))
         return FetchedItem(_exportable(exported), export[0], item.version)
 
     async def close(self) -> None:
         """See Connector."""
         await self._api.close()
-
-
-async def _existing(content: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    try:
-        async for block in content:
-            yield block
-    except NotFoundError:
-        raise ItemGoneError("Deleted while the run was going on.") from None
 
 
 async def _exportable(content: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -1,6 +1,6 @@
 """Channels of Slack. A thread with its replies is a document, and so are the other messages of a day in a channel."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from datetime import date
 from fnmatch import fnmatchcase
@@ -18,6 +18,7 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
+from analytiq.ingestion.sources.connections import contents
 from analytiq.ingestion.sources.systems.slack.api import SlackApi, Workspace
 from analytiq.ingestion.sources.systems.slack.items import ChannelItems, HeldMessages, ItemId
 from analytiq.ingestion.sources.systems.slack.listing import Listing, Reach
@@ -170,7 +171,7 @@ class SlackConnector:
         await self._people.learn(messages)
         mrkdwn = Mrkdwn(people=self._people.name_of, channels=await self._channel_names())
         page = day_page(channel, wanted.day, messages, mrkdwn) if wanted.day else thread_page(messages, mrkdwn)
-        return FetchedItem(_encoded(page), "text/markdown", item.version)
+        return FetchedItem(contents.text(page), "text/markdown", item.version)
 
     async def close(self) -> None:
         """See Connector."""
@@ -247,7 +248,3 @@ class SlackConnector:
             raise ItemRefusedError("The file is not stored by Slack.")
         content = self._api.download(file, most_bytes=self._context.max_item_bytes)
         return FetchedItem(content, file.mimetype or "application/octet-stream")
-
-
-async def _encoded(page: str) -> AsyncIterator[bytes]:
-    yield page.encode("utf-8", "replace")

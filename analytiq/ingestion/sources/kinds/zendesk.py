@@ -1,6 +1,6 @@
 """Zendesk: articles of the help center in each language, and tickets with their comments."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import date
 from typing import ClassVar, Self
@@ -17,6 +17,7 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
+from analytiq.ingestion.sources.connections import contents
 from analytiq.ingestion.sources.systems.zendesk.api import ZendeskApi, basic_authorization
 from analytiq.ingestion.sources.systems.zendesk.items import ItemId, article_page, ticket_item, ticket_page
 from analytiq.ingestion.sources.systems.zendesk.listing import Choice, Held, HelpCenters, Listing
@@ -137,14 +138,14 @@ class ZendeskConnector:
             raise ItemGoneError("It does not exist any more.")
         if wanted.ticket is not None:
             page = await self._ticket_page(wanted.ticket, self._held.tickets.get(item.external_id))
-            return FetchedItem(_encoded(page), "text/html", item.version)
+            return FetchedItem(contents.text(page), "text/html", item.version)
         page = self._held.pages.get(item.external_id)
         if page is None:
             article = await self._article(wanted)
             if article is None:
                 raise ItemGoneError("The article was deleted, or is a draft again.")
             page = article_page(article)
-        return FetchedItem(_encoded(page), "text/html", item.version)
+        return FetchedItem(contents.text(page), "text/html", item.version)
 
     async def close(self) -> None:
         """See Connector."""
@@ -179,7 +180,3 @@ class ZendeskConnector:
         if not shown:
             raise ItemRefusedError("Its comments are private.")
         return ticket_page(ticket, shown, users)
-
-
-async def _encoded(page: str) -> AsyncIterator[bytes]:
-    yield page.encode("utf-8", "replace")

@@ -4,7 +4,7 @@ The pushes of an hour are one row in the source's list of runs, with their count
 taken for unchanged by its row: the upload decides, since two pushes of one item may cross.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
@@ -14,6 +14,7 @@ from analytiq.errors import LimitExceededError
 from analytiq.ingestion.sources.base import FetchedItem, ListedItem
 from analytiq.ingestion.sources.configuration.opening import Connectors
 from analytiq.ingestion.sources.configuration.service import unknown_source
+from analytiq.ingestion.sources.connections import contents
 from analytiq.ingestion.sources.kinds.push import PushConnector
 from analytiq.ingestion.sources.patterns import accepting
 from analytiq.ingestion.sources.runs.open_source import OpenSource
@@ -59,7 +60,7 @@ class _PushedContents(PushConnector):
     async def fetch(self, item: ListedItem) -> FetchedItem:
         """See Connector."""
         pushed = self._items[item.external_id]
-        return FetchedItem(content=_once(pushed.content or b""), content_type=pushed.content_type)
+        return FetchedItem(content=contents.whole(pushed.content or b""), content_type=pushed.content_type)
 
 
 class PushTaking:
@@ -190,7 +191,3 @@ def _entry(run: SourceRun, item: PushedItem, name: str, outcome: ItemOutcome, re
         reason=reason,
         at=clock.now(),
     )
-
-
-async def _once(content: bytes) -> AsyncIterator[bytes]:
-    yield content

@@ -196,6 +196,21 @@ async def _decompressed(response: httpx.Response) -> AsyncIterator[bytes]:
         raise ItemRefusedError("The compressed content is cut off.")
 
 
+def checked_endpoint(endpoint: str | None) -> str | None:
+    """Return the address of a store as it was given; None for an empty one.
+
+    Raises:
+        ValueError: it is no such address; for a validator of settings.
+    """
+    if not endpoint:
+        return None
+    try:
+        split_endpoint(endpoint, field_name="endpoint_url")
+    except InvalidInputError as error:
+        raise ValueError(error.errors[0].reason.rstrip(".")) from None
+    return endpoint
+
+
 def split_endpoint(address: str, *, field_name: str) -> tuple[str, str]:
     """Return origin and path (percent-encoded, without a slash at its end) of the address of a store.
 

@@ -9,12 +9,11 @@ from pydantic import Field, JsonValue, field_validator
 from analytiq.errors import NotFoundError, PermanentError
 from analytiq.ingestion.sources.base import (
     ItemGoneError,
-    ItemRefusedError,
     KindSchema,
     PositionExpiredError,
     SourceContext,
 )
-from analytiq.ingestion.sources.connections.decoding import decoded
+from analytiq.ingestion.sources.connections.decoding import bounded
 from analytiq.ingestion.sources.connections.oauth import (
     AccessTokens,
     Form,
@@ -159,13 +158,9 @@ class DropboxApi:
         """
         path = "/files/export" if is_export else "/files/download"
         headers = {**self._headers, "dropbox-api-arg": json.dumps({"path": file_id})}
-        size = 0
         try:
             async with self._contents.stream("POST", path, headers=headers) as response:
-                async for block in decoded(response):
-                    size += len(block)
-                    if size > most_bytes:
-                        raise ItemRefusedError(f"Larger than {most_bytes:,} bytes.")
+                async for block in bounded(response, most_bytes=most_bytes):
                     yield block
         except PermanentError:
             raise ItemGoneError("Deleted, or not to be read any more, while the run was going on.") from None

@@ -1,14 +1,14 @@
 """GitHub's REST API: reading calls, pages by Link headers, ETags."""
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import TypeVar
 from urllib.parse import quote
 
 from analytiq.errors import NotFoundError, PermanentError
-from analytiq.ingestion.sources.base import ItemAccess, ItemRefusedError
-from analytiq.ingestion.sources.connections.decoding import decoded
+from analytiq.ingestion.sources.base import ItemAccess
+from analytiq.ingestion.sources.connections.decoding import bounded
 from analytiq.ingestion.sources.connections.service_client import (
     Answer,
     CredentialsRefusedError,
@@ -17,6 +17,7 @@ from analytiq.ingestion.sources.connections.service_client import (
     ServiceClient,
 )
 from analytiq.ingestion.sources.connections.wire import WireModel, read_as, readable
+from analytiq.ingestion.sources.systems.code_hosts.linked_pages import linked_pages
 from analytiq.ingestion.sources.systems.github.wire import (
     FILE_MODES,
     Comment,
@@ -161,11 +162,7 @@ class GitHubApi:
         path = f"/repos/{quote(repository.full_name)}/git/blobs/{quote(sha, safe='')}"
         headers = {"accept": "application/vnd.github.raw+json"}
         async with self._client.stream("GET", path, headers=headers) as response:
-            size = 0
-            async for block in decoded(response):
-                size += len(block)
-                if size > most_bytes:
-                    raise ItemRefusedError(f"Larger than {most_bytes:,} bytes.")
+            async for block in bounded(response, most_bytes=most_bytes):
                 yield block
 
     async def access_of(self, repository: Repository) -> ItemAccess | None:
@@ -212,27 +209,9 @@ class GitHubApi:
     async def _all(self, model: type[Model], path: str, parameters: Parameters, *, most: int = 100_000) -> list[Model]:
         """Return the objects of all pages, at most so many."""
         found: list[Model] = []
-        async for answer in self._pages(path, {**parameters, "per_page": PAGE}):
+        first = await self._client.ask(path, {**parameters, "per_page": PAGE})
+        async for answer in linked_pages(self._client, first, most_pages=MOST_PAGES, service=SERVICE):
             found += readable(model, answer.content)[0]
             if len(found) >= most:
                 break
         return found[:most]
-
-    async def _pages(self, path: str, parameters: Parameters) -> AsyncGenerator[Answer]:
-        """Yield the pages of a list.
-
-        Raises:
-            PermanentError: it has no end.
-        """
-        answer = await self._client.ask(path, parameters)
-        seen: set[str] = set()
-        for _ in range(MOST_PAGES):
-            yield answer
-            following = answer.link("next")
-            if following is None:
-                return
-            if following in seen:
-                break
-            seen.add(following)
-            answer = await self._client.ask(following)
-        raise PermanentError("GitHub lists pages without end. Run again later.")

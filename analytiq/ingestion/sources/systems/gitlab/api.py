@@ -1,21 +1,21 @@
 """GitLab's REST API, version 4: reading calls, and pages by Link headers."""
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import TypeVar
 from urllib.parse import quote
 
 from analytiq.errors import NotFoundError, PermanentError
-from analytiq.ingestion.sources.base import ItemAccess, ItemRefusedError
-from analytiq.ingestion.sources.connections.decoding import decoded
+from analytiq.ingestion.sources.base import ItemAccess
+from analytiq.ingestion.sources.connections.decoding import bounded
 from analytiq.ingestion.sources.connections.service_client import (
-    Answer,
     CredentialsRefusedError,
     Parameters,
     ServiceClient,
 )
 from analytiq.ingestion.sources.connections.wire import WireModel, read_as, readable
+from analytiq.ingestion.sources.systems.code_hosts.linked_pages import linked_pages
 from analytiq.ingestion.sources.systems.gitlab.wire import (
     FILE_MODES,
     Comparison,
@@ -165,11 +165,7 @@ class GitLabApi:
         """Yield the content of a file by its hash."""
         path = f"/projects/{project.id}/repository/blobs/{_quoted(sha)}/raw"
         async with self._client.stream("GET", path, headers={"accept": "*/*"}) as response:
-            size = 0
-            async for block in decoded(response):
-                size += len(block)
-                if size > most_bytes:
-                    raise ItemRefusedError(f"Larger than {most_bytes:,} bytes.")
+            async for block in bounded(response, most_bytes=most_bytes):
                 yield block
 
     async def access_of(self, project: Project) -> ItemAccess | None:
@@ -191,30 +187,12 @@ class GitLabApi:
     async def _all(self, model: type[Model], path: str, parameters: Parameters, *, most: int = 200_000) -> list[Model]:
         """Return the objects of all pages, at most so many."""
         found: list[Model] = []
-        async for answer in self._pages(path, {**parameters, "per_page": PAGE}):
+        first = await self._client.ask(path, {**parameters, "per_page": PAGE})
+        async for answer in linked_pages(self._client, first, most_pages=MOST_PAGES, service=SERVICE):
             found += readable(model, answer.content)[0]
             if len(found) >= most:
                 break
         return found[:most]
-
-    async def _pages(self, path: str, parameters: Parameters) -> AsyncGenerator[Answer]:
-        """Yield the pages of a list.
-
-        Raises:
-            PermanentError: it has no end.
-        """
-        answer = await self._client.ask(path, parameters)
-        seen: set[str] = set()
-        for _ in range(MOST_PAGES):
-            yield answer
-            following = answer.link("next")
-            if following is None:
-                return
-            if following in seen:
-                break
-            seen.add(following)
-            answer = await self._client.ask(following)
-        raise PermanentError("GitLab lists pages without end. Run again later.")
 
 
 def _quoted(name: str) -> str:

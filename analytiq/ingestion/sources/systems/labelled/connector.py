@@ -7,7 +7,7 @@ nor split, unless it exceeds a chunk.
 import hashlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -21,6 +21,7 @@ from analytiq.ingestion.sources.base import (
     ListedItem,
     SourceContext,
 )
+from analytiq.ingestion.sources.connections import contents
 from analytiq.ingestion.sources.connections.service_client import ServiceClient
 from analytiq.ingestion.sources.systems.labelled.records import MOST_CHARACTERS, Record, as_json, records_of
 
@@ -128,7 +129,7 @@ class TextConnector(ABC):
     async def fetch(self, item: ListedItem) -> FetchedItem:
         """See Connector."""
         known = (await self._items())[item.external_id]
-        return FetchedItem(_once(known.text.encode()), self.content_type, _listed(known).version)
+        return FetchedItem(contents.whole(known.text.encode()), self.content_type, _listed(known).version)
 
     async def close(self) -> None:
         """See Connector."""
@@ -179,7 +180,3 @@ def _listed(item: LabelledText) -> ListedItem:
         fields={**item.metadata, "id": item.key},
         metadata=item.metadata,
     )
-
-
-async def _once(content: bytes) -> AsyncIterator[bytes]:
-    yield content

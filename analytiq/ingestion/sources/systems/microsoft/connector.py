@@ -1,19 +1,19 @@
 """The connector of the kinds whose items are files of Microsoft Graph."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import ClassVar
 
 from analytiq.errors import NotFoundError
 from analytiq.ingestion.sources.base import (
     FetchedItem,
-    ItemGoneError,
     KindSchema,
     ListedBatch,
     ListedItem,
     SourceContext,
 )
+from analytiq.ingestion.sources.connections import contents
 from analytiq.ingestion.sources.connections.oauth import OAuthCredentials, SignInService
 from analytiq.ingestion.sources.systems.microsoft.graph import Graph, MicrosoftSettings, is_id, sign_in_service
 from analytiq.ingestion.sources.systems.microsoft.listing import DriveListing, DriveScope
@@ -76,16 +76,10 @@ class DriveConnector(ABC):
         """See Connector."""
         drive_id, _, item_id = item.external_id.partition("/")
         content = self.graph.content(drive_id, item_id, most_bytes=self._context.max_item_bytes)
-        return FetchedItem(content=_existing(content), content_type="application/octet-stream", version=item.version)
+        return FetchedItem(
+            content=contents.existing(content), content_type="application/octet-stream", version=item.version
+        )
 
     async def close(self) -> None:
         """See Connector."""
         await self.graph.close()
-
-
-async def _existing(content: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    try:
-        async for block in content:
-            yield block
-    except NotFoundError:
-        raise ItemGoneError("Deleted while the run was going on.") from None

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from analytiq.errors import AnalytiqError, NotFoundError, PermanentError, RateLimitedError, TransientError
 from analytiq.ingestion.sources.base import ItemRefusedError
-from analytiq.ingestion.sources.connections.decoding import decoded
+from analytiq.ingestion.sources.connections.decoding import bounded
 from analytiq.ingestion.sources.connections.service_client import (
     CredentialsRefusedError,
     Parameters,
@@ -204,11 +204,7 @@ class SlackApi:
             is_page = response.headers.get("content-type", "").startswith("text/html")
             if is_page and "html" not in (file.mimetype or ""):
                 raise CredentialsRefusedError("Slack does not deliver files to the app. Give it the scope files:read.")
-            size = 0
-            async for block in decoded(response):
-                size += len(block)
-                if size > most_bytes:
-                    raise ItemRefusedError(f"Larger than {most_bytes:,} bytes.")
+            async for block in bounded(response, most_bytes=most_bytes):
                 yield block
 
     async def close(self) -> None:

@@ -1,6 +1,6 @@
 """Confluence's APIs: version 2 of the cloud, and the REST API of servers and data centers."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
 
@@ -8,13 +8,11 @@ from analytiq.errors import NotFoundError, PermanentError
 from analytiq.ingestion.sources.base import ItemAccess
 from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError, Parameters, ServiceClient
 from analytiq.ingestion.sources.systems.wikis.json_values import Object, inner, object_of, objects_of, text_of
+from analytiq.ingestion.sources.systems.wikis.positions import MOST_PAGES, pages_behind
 
 PAGE_SIZE = 100
 OVERLAP = 10
 """Results of a page that the next one repeats: deletions in between move those that follow."""
-MOST_PAGES = 5000
-"""Most calls of one listing."""
-MOST_RESTARTS = 3
 SERVICE = "Confluence"
 _READERS = "restrictions.read.restrictions.user,restrictions.read.restrictions.group"
 EXPANDED = f"version,space,ancestors,history,metadata.labels,container,{_READERS}"
@@ -227,26 +225,12 @@ async def each_results(
     Raises:
         PermanentError: the listing repeats itself, or has no end.
     """
-    seen: set[str | None] = {position}
-    restarts = 0
-    for _ in range(MOST_PAGES):
-        try:
-            listing = api.attachments(space, position) if kind == "attachment" else api.contents(space, kind, position)
-            page = await listing
-        except (PermanentError, NotFoundError):
-            restarts += 1
-            if position is None or restarts > MOST_RESTARTS:
-                raise
-            position, seen = None, {None}
-            continue
+
+    def ask(behind: str | None) -> Awaitable[Results]:
+        return api.attachments(space, behind) if kind == "attachment" else api.contents(space, kind, behind)
+
+    async for page in pages_behind(position, ask, next_of=lambda page: page.position, service=SERVICE):
         yield page
-        position = page.position
-        if position is None:
-            return
-        if position in seen:
-            raise PermanentError(f"{SERVICE} repeats a position of its list. Run it again later.")
-        seen.add(position)
-    raise PermanentError(f"{SERVICE} lists without end.")
 
 
 def _files_of(space: Space) -> Parameters:

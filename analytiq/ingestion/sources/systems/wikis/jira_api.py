@@ -1,6 +1,6 @@
 """Jira's APIs: version 3 of the cloud, and version 2 of servers and data centers."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -11,13 +11,11 @@ from analytiq.ingestion.sources.base import ItemAccess, ItemRefusedError
 from analytiq.ingestion.sources.connections.service_client import CredentialsRefusedError, ServiceClient
 from analytiq.ingestion.sources.systems.wikis.adf import adf_html
 from analytiq.ingestion.sources.systems.wikis.json_values import Object, inner, object_of, objects_of, text_of
+from analytiq.ingestion.sources.systems.wikis.positions import pages_behind
 
 PAGE_SIZE = 100
 OVERLAP = 10
 """Results of a server that the next call repeats: issues that are deleted in between move those that follow."""
-MOST_PAGES = 5000
-"""Most calls of one listing."""
-MOST_RESTARTS = 3
 MOST_COMMENTS = 2000
 MOST_CHARACTERS = 16_000_000
 """Most characters of the comments of an issue."""
@@ -151,25 +149,12 @@ async def each_found(api: JiraApi, jql: str, position: str | None) -> AsyncGener
     Raises:
         PermanentError: the query is refused, the search repeats itself, or has no end.
     """
-    seen: set[str | None] = {position}
-    restarts = 0
-    for _ in range(MOST_PAGES):
-        try:
-            page = await api.search(jql, position)
-        except (PermanentError, NotFoundError):
-            restarts += 1
-            if position is None or restarts > MOST_RESTARTS:
-                raise
-            position, seen = None, {None}
-            continue
+
+    def ask(behind: str | None) -> Awaitable[Found]:
+        return api.search(jql, behind)
+
+    async for page in pages_behind(position, ask, next_of=lambda page: page.position, service=SERVICE):
         yield page
-        position = page.position
-        if position is None:
-            return
-        if position in seen:
-            raise PermanentError(f"{SERVICE} repeats a position of its search. Run it again later.")
-        seen.add(position)
-    raise PermanentError(f"{SERVICE} lists without end.")
 
 
 def _person(user: Object) -> str:

@@ -19,17 +19,14 @@ from analytiq.ingestion.sources.connections.service_client import ServiceClient
 from analytiq.ingestion.sources.systems.wikis.json_values import Object, object_of, objects_of, text_of
 from analytiq.ingestion.sources.systems.wikis.notion_blocks import Block
 from analytiq.ingestion.sources.systems.wikis.pacing import Pace
+from analytiq.ingestion.sources.systems.wikis.positions import pages_behind
 from analytiq.settings import SourceSettings
 
 VERSION = "2025-09-03"
 PAGE_SIZE = 100
 """Most results of a call, as Notion allows."""
-MOST_PAGES = 5000
-"""Most calls of one listing."""
 DEEPEST = 20
 """Most blocks within one another."""
-MOST_RESTARTS = 3
-"""Times that a listing begins again because its position expired."""
 MOST_CALLS = 300
 """Most calls for the blocks of a page."""
 MOST_BYTES = 32 * 1024 * 1024
@@ -189,26 +186,8 @@ async def each_page(fetch: FetchPage, cursor: str | None) -> AsyncGenerator[Page
     Raises:
         PermanentError: the listing repeats itself, or has no end.
     """
-    seen: set[str | None] = {cursor}
-    restarts = 0
-    for _ in range(MOST_PAGES):
-        try:
-            page = await fetch(cursor)
-        except (PermanentError, NotFoundError):
-            restarts += 1
-            if cursor is None or restarts > MOST_RESTARTS:
-                raise
-            # A cursor ends with the object that it names, and after some time.
-            cursor, seen = None, {None}
-            continue
+    async for page in pages_behind(cursor, fetch, next_of=lambda page: page.next_cursor, service=SERVICE):
         yield page
-        cursor = page.next_cursor
-        if cursor is None:
-            return
-        if cursor in seen:
-            raise PermanentError(f"{SERVICE} repeats a position of its list. Run it again later.")
-        seen.add(cursor)
-    raise PermanentError(f"{SERVICE} lists without end.")
 
 
 def is_id(text: str) -> bool:
