@@ -158,12 +158,31 @@ class Crawl:
             await self._fill(find_known)
             visit, task = self._running[0]
             found = await task
-            self._running.popleft()
-            self._known.pop(visit.address, None)
             self._frontier.requests += 1
             batch.results += 1
+            if found.wait_seconds is not None:
+                self._try_again(visit, found.wait_seconds, batch)
+                continue
+            self._running.popleft()
+            self._known.pop(visit.address, None)
             await self._take(found, batch)
         return batch
+
+    def _try_again(self, visit: Visit, wait_seconds: float, batch: _Batch) -> None:
+        """Request the first of the running visits again, in its place: a failure must not change the order."""
+        is_long = wait_seconds > PATIENCE_SECONDS
+        if is_long:
+            batch.long_wait = wait_seconds
+            self._frontier.long_waits += 1
+            self._frontier.not_before = clock.now().timestamp() + wait_seconds
+        # The pace of the host waits for the short ones.
+        again = self._visited(visit.again(), wait_seconds if is_long else 0.0)
+        self._running[0] = (visit.again(), asyncio.create_task(again))
+
+    async def _visited(self, visit: Visit, wait_seconds: float = 0.0) -> Found:
+        await asyncio.sleep(wait_seconds)
+        known = None if visit.purpose is Purpose.LIST else self._known.get(visit.address)
+        return await self._visiting.visit(visit, known)
 
     async def _fill(self, find_known: FindKnown) -> None:
         """Begin the next visits, at most as many as there may be further items."""
@@ -175,20 +194,11 @@ class Crawl:
                 found: Mapping[str, KnownItem] = await find_known(addresses)
                 self._known |= {address: found.get(address) for address in addresses}
             visit = frontier.take()
-            known = None if visit.purpose is Purpose.LIST else self._known[visit.address]
-            task = asyncio.create_task(self._visiting.visit(visit, known))
-            self._running.append((visit, task))
+            self._running.append((visit, asyncio.create_task(self._visited(visit))))
 
     async def _take(self, found: Found, batch: _Batch) -> None:
         """Take a result: its item, and the addresses that it leads to."""
         visit = found.visit
-        if found.wait_seconds is not None:
-            self._frontier.put(visit.again())
-            if found.wait_seconds > PATIENCE_SECONDS:
-                batch.long_wait = found.wait_seconds
-                self._frontier.long_waits += 1
-                self._frontier.not_before = clock.now().timestamp() + found.wait_seconds
-            return None
         if visit.purpose is Purpose.START:
             self._require_start(found)
         if found.redirect is not None:
