@@ -72,6 +72,12 @@ class SourceRunRepository:
         row: Row | None = await self._runs.find_one(query, session=session)
         return decode(SourceRun, row) if row else None
 
+    async def all_open(self, limit: int) -> list[SourceRun]:
+        """Return unfinished runs of all organizations."""
+        # The bound of the id lets the server use the index of open runs.
+        query: Row = {"is_open": True, "source_id": {"$gt": ""}}
+        return [decode(SourceRun, row) async for row in self._runs.find(query, {"cursor": 0}).limit(limit)]
+
     async def insert(self, session: Session, run: SourceRun) -> None:
         """Store a new run; the index of open runs decides between concurrent requests."""
         row = encode(run)

@@ -88,6 +88,25 @@ async def test_run_whose_worker_dies_at_every_place_ends_as_if_none_had(
     assert (await sourcing.run(source)).counts == RunCounts(unchanged=23)
 
 
+async def test_run_that_costs_too_many_workers_ends_with_the_reason_and_the_next_one_can_start(
+    sourcing: Sourcing,
+) -> None:
+    sourcing.write("a.txt", "A text.")
+    source = await sourcing.source(interval_seconds=3600)
+    runs = sourcing.tenant.services.ingestion.source_runs
+    run = await runs.start(sourcing.id, source.id)
+    for _ in range(4):
+        assert (await sourcing.again(run)).is_open
+        assert await die_at(sourcing, "sources.batch_staged", time=1)
+    assert await runs.keep_up(NoFence()) == 1  # the schedule's next one, for which there is room now
+    ended = await sourcing.again(run)
+    assert (ended.state, ended.error and ended.error.code) == (RunState.FAILED, "worker_died")
+    now = await sourcing.tenant.services.ingestion.sources.get(sourcing.id, source.id)
+    assert now.problem == ended.error
+    await sourcing.tenant.drain()
+    assert list(await sourcing.documents()) == ["a.txt"]
+
+
 async def test_long_run_goes_on_in_turns(
     compose_services: Compose, sourcing: Sourcing, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,8 @@ SCHEDULE_SECONDS = 15.0
 """Seconds between two looks for due sources."""
 DUE_AT_ONCE = 500
 MOST_SELECTED = 1000
+OPEN_AT_ONCE = 1000
+"""Unfinished runs that one pass looks at."""
 
 
 class SourceRuns:
@@ -130,6 +132,7 @@ class SourceRuns:
     async def keep_up(self, fence: Fence) -> int:
         """Start the runs that are due in all organizations; return their number."""
         await self._clean_deleted()
+        await self._end_given_up()
         now, started = clock.now(), 0
         for source in await self._sources.pending(DUE_AT_ONCE):
             await fence.hold()
@@ -195,6 +198,16 @@ class SourceRuns:
         """Request again the cleaning of deleted sources, whose jobs a restore leaves out."""
         for source in await self._sources.being_deleted(DUE_AT_ONCE):
             await self._jobs.enqueue([clean_source_request(source.organization_id, source.id)])
+
+    async def _end_given_up(self) -> None:
+        """End runs whose job was given up when its last worker died: no worker was left to record it."""
+        runs = {run_request(run).deduplication_key: run for run in await self._runs.all_open(OPEN_AT_ONCE)}
+        for job in await self._jobs.dead_among(runs):
+            if job.error is None:
+                continue
+            run, failure = runs[job.id], job.error.for_owner()
+            if await self._runs.finish(run, RunEnd(RunState.FAILED, failure)) and not run.is_dry_run:
+                await self._sources.note_problem(run, failure)
 
     async def _insert(self, session: Session, run: SourceRun) -> None:
         if not await self._sources.hold(session, run.organization_id, run.source_id):
