@@ -126,7 +126,8 @@ class ListedBatch:
 class FetchedItem:
     """The content of an item.
 
-    `version` is that of the content, and may be newer than the listed one.
+    `version` is that of the content, and may be newer than the listed one. A kind whose versions are made of the
+    content must tell it: an old version may come back.
     """
 
     content: AsyncIterator[bytes]
@@ -150,6 +151,10 @@ Accepts = Callable[[str], bool]
 """Returns True if the source's patterns accept a path or address."""
 
 
+def _note_nothing() -> None:
+    """Note no answer."""
+
+
 async def _keep_nothing(_: Mapping[str, JsonValue]) -> None:
     """Keep renewed credentials no longer than the connector."""
 
@@ -167,6 +172,8 @@ class SourceContext:
         since: `ListedBatch.next_since` of the last complete run; None: list everything. It is None too after the
             settings changed, and now and then, so that nothing missed stays missed.
         keep_credentials: stores renewed credentials, unless a person changed the credentials meanwhile.
+        note_answer: called at each answer by a connector whose batches take seconds of work: otherwise its run passes
+            for one that waits, and leaves its slot.
     """
 
     organization_id: str
@@ -176,6 +183,7 @@ class SourceContext:
     max_item_bytes: int
     since: str | None = None
     keep_credentials: KeepCredentials = _keep_nothing
+    note_answer: Callable[[], None] = _note_nothing
 
 
 class Connector(Protocol):

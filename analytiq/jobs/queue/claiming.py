@@ -90,6 +90,15 @@ class Claims:
         self.note_pace(jobs, seconds)
         self._news.set()
 
+    def leave(self, job: Job) -> None:
+        """Free the slot of a job that waits for an answer. It stays a slow one, of which a process runs few."""
+        self._book.leave(job.organization_id)
+        self._news.set()
+
+    def enter(self, job: Job) -> None:
+        """Count the slot of a job that waits no longer."""
+        self._book.enter(job.organization_id)
+
     def note_pace(self, jobs: Sequence[Job], seconds: float) -> None:
         """Note how long the jobs of a claim took."""
         self._sizes.note(jobs[0].lane, len(jobs), seconds)

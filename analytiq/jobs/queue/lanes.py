@@ -121,10 +121,22 @@ class LaneBook:
 
     def begin(self, organization_id: str, lane_id: str = "") -> None:
         """Count a slot as held by the organization, for a job of the partition."""
-        self._running[organization_id] = self._running.get(organization_id, 0) + 1
+        self.enter(organization_id)
         if extracts(lane_id):
             self._extracting[organization_id] += 1
         self._slow += is_slow(lane_id)
+
+    def enter(self, organization_id: str) -> None:
+        """Count a slot as held."""
+        self._running[organization_id] = self._running.get(organization_id, 0) + 1
+
+    def leave(self, organization_id: str) -> None:
+        """Count a slot as free."""
+        left = self._running.get(organization_id, 0) - 1
+        if left > 0:
+            self._running[organization_id] = left
+        else:
+            self._running.pop(organization_id, None)
 
     def end(self, organization_id: str, seconds: float = 0.0, lane_id: str = "") -> None:
         """Count a slot as free again, and charge the organization for the time held."""
@@ -133,11 +145,7 @@ class LaneBook:
             if self._extracting[organization_id] <= 0:
                 del self._extracting[organization_id]
         self._slow -= is_slow(lane_id)
-        left = self._running.get(organization_id, 0) - 1
-        if left > 0:
-            self._running[organization_id] = left
-        else:
-            self._running.pop(organization_id, None)
+        self.leave(organization_id)
         turns = seconds / SECONDS_A_TURN
         organization = self._organizations.get(organization_id)
         if organization is not None:

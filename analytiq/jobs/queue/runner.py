@@ -14,6 +14,7 @@ from analytiq.jobs.queue.job_work import JobWork
 from analytiq.jobs.queue.lanes import Wanted
 from analytiq.jobs.queue.running_job import Handler, RunningJob
 from analytiq.jobs.queue.stops import cancelled
+from analytiq.jobs.queue.waiting_jobs import WAITING_A_SLOT, WaitingJobs
 from analytiq.models.document import Failure
 from analytiq.models.job import Job
 from analytiq.models.job_history import AttemptOutcome
@@ -59,6 +60,7 @@ class QueueRunner:
             worker=self.worker,
             settings=settings,
         )
+        self._waiting = WaitingJobs(on_leave=self._note_waiting, on_enter=self._claims.enter)
         self._batches = BatchRunner(jobs, work, claims=self._claims, lease_seconds=settings.lease_seconds)
 
     async def run(self) -> None:
@@ -102,11 +104,20 @@ class QueueRunner:
 
     def _fill_slots(self, group: asyncio.TaskGroup) -> None:
         self._slots = [slot for slot in self._slots if not slot.done()]
-        for _ in range(self._concurrency - len(self._slots)):
+        self._waiting.most = self._concurrency * WAITING_A_SLOT
+        for _ in range(self._slot_count() - len(self._slots)):
             self._slots.append(group.create_task(self._slot()))
         self._express_slots = [slot for slot in self._express_slots if not slot.done()]
         for number in range(len(self._express_slots), self._express_count()):
             self._express_slots.append(group.create_task(self._express_slot(number)))
+
+    def _note_waiting(self, job: Job) -> None:
+        self._claims.leave(job)
+        self._has_changed.set()  # for another slot
+
+    def _slot_count(self) -> int:
+        """Return the number of slots with those of jobs that wait for an answer."""
+        return self._concurrency + self._waiting.count
 
     def _express_count(self) -> int:
         return math.ceil(self._concurrency / SLOTS_AN_EXPRESS_SLOT)
@@ -146,7 +157,7 @@ class QueueRunner:
     async def _slot(self) -> None:
         while not self._is_stopping:
             own = asyncio.current_task()
-            if len(self._slots) > self._concurrency:
+            if len(self._slots) > self._slot_count():
                 self._slots = [slot for slot in self._slots if slot is not own]
                 return
             with_heavy = len(self._slots) == 1 or own is not self._slots[0]
@@ -195,7 +206,8 @@ class QueueRunner:
             finally:
                 self._running.discard(task)
         finally:
-            self._claims.ended(jobs, loop.time() - begun_at)
+            waited = sum(self._waiting.forget(job) for job in jobs)
+            self._claims.ended(jobs, max(0.0, loop.time() - begun_at - waited))
         return True
 
     async def _run_jobs(self, jobs: Sequence[Job]) -> int:
@@ -231,6 +243,7 @@ class QueueRunner:
     async def _run_job(self, job: Job) -> None:
         structlog.contextvars.bind_contextvars(job_id=job.id, request_id=job.request_id)
         running = RunningJob(job, self._jobs)
+        running.waiting_jobs = self._waiting
         work = asyncio.create_task(self._traced(running))
         heartbeat = asyncio.create_task(self._heartbeat(running, work))
         self._work_of[running] = work

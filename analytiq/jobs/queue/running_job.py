@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Generator
 
 from analytiq import clock
 from analytiq.errors import LeaseLostError
+from analytiq.jobs.queue.waiting_jobs import JobWait, WaitingJobs
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, Progress
 from analytiq.storage.repositories.jobs import JobRepository
@@ -36,6 +37,24 @@ class RunningJob:
         self.is_of_batch = False
         self.failure: Failure | None = None
         """The failure of the job's subject, if the job itself is complete."""
+        self.waiting_jobs: WaitingJobs | None = None
+        """Set by a runner whose slots the job may leave."""
+        self._wait: JobWait | None = None
+
+    @contextlib.contextmanager
+    def waiting(self) -> Generator[None]:
+        """Enclose a wait for an answer from elsewhere: if nothing comes for some seconds, the job leaves its slot."""
+        if self.waiting_jobs is None:
+            yield
+            return
+        with self.waiting_jobs.waiting(self.job) as self._wait:
+            yield
+        self._wait = None
+
+    def note_answer(self) -> None:
+        """Note a part of the answer: the job takes a slot again."""
+        if self._wait is not None:
+            self._wait.note_answer()
 
     async def report(self, done: int, total: int, unit: str) -> None:
         """Record the progress.

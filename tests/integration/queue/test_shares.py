@@ -110,3 +110,31 @@ async def test_cancelled_job_is_stopped_without_waiting_for_its_heartbeat(
         await jobs.stop_running("a", JobQuery())
         await eventually(stopped.is_set)
         await eventually(lambda: runner.running_jobs == 0)
+
+
+async def test_jobs_that_wait_for_an_answer_leave_their_slots(
+    jobs: JobRepository, eventually: EventuallyTrue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("analytiq.jobs.queue.waiting_jobs.GRACE_SECONDS", 0.01)
+    answer, meeting = asyncio.Event(), asyncio.Barrier(4)
+    waiting, worked = list[str](), list[str]()
+
+    async def handler(running: RunningJob) -> None:
+        document_id = running.job.subject.document_id or ""
+        if int(document_id.removeprefix("same-")) < 5:
+            with running.waiting():
+                waiting.append(document_id)
+                await answer.wait()
+        else:
+            await meeting.wait()
+        worked.append(document_id)
+
+    await jobs.enqueue([wanted("same", number) for number in range(5)])
+    runner = runner_of(jobs, handler, concurrency=4)
+    async with started(runner):
+        await eventually(lambda: len(waiting) == 5)
+        await jobs.enqueue([wanted("same", number) for number in range(5, 9)])
+        # All four slots are free for them.
+        await eventually(lambda: sorted(worked) == [f"same-{number}" for number in range(5, 9)])
+        answer.set()
+        await eventually(lambda: len(worked) == 9)

@@ -1,7 +1,8 @@
 """Connectors of stored sources: settings, decrypted credentials, and what they may use."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import structlog
 from pydantic import JsonValue, SecretStr
@@ -28,18 +29,20 @@ class Connectors:
         """The server's settings of sources."""
         self._max_upload_bytes = settings.api.max_upload_bytes
 
-    def open(self, source: Source, *, since: str | None = None) -> Connector:
+    def open(
+        self, source: Source, *, since: str | None = None, note_answer: Callable[[], None] | None = None
+    ) -> Connector:
         """Create the connector of a source, without connecting; it may list the changes since a position.
 
         Raises:
             InvalidInputError: the kind is not installed, or its schema no longer accepts the settings.
             AccessDeniedError: the credentials were encrypted under another secret key.
         """
-        kind = load_kind(source.kind)
+        kind, context = load_kind(source.kind), self._context(source, since)
         return kind(
             settings=validated(kind.settings_schema, source.settings, field="settings"),
             credentials=validated(kind.credentials_schema, self.credentials_of(source), field="credentials"),
-            context=self._context(source, since),
+            context=context if note_answer is None else replace(context, note_answer=note_answer),
         )
 
     def sealed(self, kind: str, credentials: Mapping[str, JsonValue]) -> str | None:

@@ -156,7 +156,7 @@ class WebConnector:
         origins = {origin_of(address) for address in start}
         # A site that moves its visitors to https keeps their credentials.
         origins |= {f"https://{host_of(origin + '/')}" for origin in origins if origin.startswith("http://")}
-        self._client = WebClient(context.operator, sent, frozenset(origins))
+        self._client = WebClient(context.operator, sent, frozenset(origins), context.note_answer)
         self._sites = Sites(
             self._client, delay_seconds=self._settings.delay_seconds, ignores_robots=self._settings.ignore_robots
         )

@@ -134,7 +134,8 @@ async def _answering(opened: OpenSource) -> AsyncGenerator[None]:
     """Bound the wait for an answer; see `next_batch`."""
     seconds = opened.listing_seconds
     try:
-        async with asyncio.timeout(seconds):
-            yield
+        with opened.waiting():
+            async with asyncio.timeout(seconds):
+                yield
     except TimeoutError:
         raise SourceSilentError(f"The source did not answer within {seconds:g} s. Run it again later.") from None

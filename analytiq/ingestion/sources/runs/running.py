@@ -154,8 +154,15 @@ class SourceRunning:
                 await self._fail(run, failure.for_owner())
 
     async def _work(self, turn: _Turn, source: Source, run: SourceRun) -> None:
-        connector = self._connectors.open(source, since=run.since)
-        opened = OpenSource(source, run, connector, self._connectors.max_item_bytes(source), self._connectors.operator)
+        connector = self._connectors.open(source, since=run.since, note_answer=turn.running.note_answer)
+        opened = OpenSource(
+            source=source,
+            run=run,
+            connector=connector,
+            max_item_bytes=self._connectors.max_item_bytes(source),
+            operator=self._connectors.operator,
+            running=turn.running,
+        )
         try:
             if run.phase is RunPhase.LISTING:
                 batches = selected(opened) if run.external_ids else connector.list_changes(run.cursor)

@@ -81,10 +81,17 @@ class Answer:
 class WebClient:
     """Requests of one source, with its credentials for the sites that it begins with."""
 
-    def __init__(self, operator: SourceSettings, secrets: Headers, origins: frozenset[str]) -> None:
+    def __init__(
+        self,
+        operator: SourceSettings,
+        secrets: Headers,
+        origins: frozenset[str],
+        note_answer: Callable[[], None] = lambda: None,
+    ) -> None:
         self._http = outbound_client(operator, connections=AT_ONCE * 2, timeout=TIMEOUT)
         self._secrets = secrets
         self._origins = origins
+        self._note_answer = note_answer
         self._seconds = min(REQUEST_SECONDS, operator.call_seconds / 4)
 
     async def get(
@@ -108,6 +115,7 @@ class WebClient:
             sent.update(self._secrets)
         try:
             async with asyncio.timeout(self._seconds), self._http.stream("GET", address, headers=sent) as response:
+                self._note_answer()
                 answer = Answer(address, response.status_code, response.headers)
                 if answer.is_success and (judge is None or judge(answer)):
                     await _read(answer, response, most_bytes)
