@@ -37,6 +37,7 @@ class ScriptedService:
         faults: of calls: "list", "fetch ID", "find ID".
         silent: calls that never end.
         renewed: the token that the connector receives and stores with its first call.
+        overtaking: version and text that an item gets between its listing and its fetch.
         asked: (since, cursor) of each listing.
         fetched: ids, in order.
         used_tokens: of each listing.
@@ -50,6 +51,7 @@ class ScriptedService:
     faults: dict[str, Exception] = field(default_factory=dict[str, Exception])
     silent: set[str] = field(default_factory=set[str])
     renewed: str | None = None
+    overtaking: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
     asked: list[tuple[str | None, str | None]] = field(default_factory=list[tuple[str | None, str | None]])
     fetched: list[str] = field(default_factory=list[str])
     used_tokens: list[str] = field(default_factory=list[str])
@@ -156,7 +158,10 @@ class ScriptedConnector:
         self._service.fetched.append(item.external_id)
         if item.external_id not in self._service.items:
             raise ItemGoneError("It was deleted.")
-        return FetchedItem(_once(self._service.items[item.external_id][1]), "text/plain", item.version)
+        if item.external_id in self._service.overtaking:
+            self._service.items[item.external_id] = self._service.overtaking.pop(item.external_id)
+        version, text = self._service.items[item.external_id]
+        return FetchedItem(_once(text), "text/plain", str(version))
 
     async def close(self) -> None:
         return None

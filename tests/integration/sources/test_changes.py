@@ -142,6 +142,20 @@ async def test_expired_position_lists_everything_once(
     assert (await sourcing.run(source)).counts == RunCounts(unchanged=0 if not is_twice else 7)
 
 
+async def test_item_that_changes_and_changes_back_while_it_is_fetched_is_not_stale(
+    sourcing: Sourcing, service: ScriptedService
+) -> None:
+    source = await source_of(sourcing)
+    service.overtaking["a"] = (99, "A passing text.")
+    first = service.items["a"]
+    await sourcing.run(source)
+    assert (await sourcing.documents())["a.txt"].byte_size == len("A passing text.")
+    service.items["a"] = first
+    service.log.append("a")
+    assert (await sourcing.run(source)).counts == RunCounts(changed=1)
+    assert (await sourcing.documents())["a.txt"].byte_size == len(first[1])
+
+
 PLACES = (
     ("sources.batch_staged", 1), ("sources.batch_uploaded", 1), ("sources.batch_committed", 1),
     ("sources.batch_uploaded", 2), ("sources.batch_committed", 2), ("sources.documents_removed", 1),

@@ -54,6 +54,19 @@ async def content_of(connector: Connector, item: ListedItem) -> tuple[bytes, str
     return b"".join([block async for block in fetched.content]), fetched.content_type
 
 
+async def test_object_that_changes_behind_its_listing_has_the_version_of_its_content(store: MotoS3) -> None:
+    store.write("a.txt", b"One.")
+    connector = connected(store)
+    (before,) = await listed(connector)
+    store.write("a.txt", b"Two.")
+    fetched = await connector.fetch(before)
+    assert b"".join([block async for block in fetched.content]) == b"Two."
+    assert fetched.version != before.version
+    (after,) = await listed(connector)
+    assert fetched.version == after.version
+    await connector.close()
+
+
 async def test_odd_keys_are_signed_listed_and_read_as_they_are(store: MotoS3) -> None:
     for key in ODD_KEYS:
         store.write(key, key.encode())

@@ -169,6 +169,11 @@ class AzureContainer:
         """See Bucket."""
         return await self.client.open(self._request("GET", key))
 
+    def opened_version(self, headers: httpx.Headers) -> str | None:
+        """See Bucket."""
+        del headers
+        return None
+
     def _request(self, method: str, key: str) -> BucketRequest:
         return BucketRequest(method, f"{self._path}/{quoted_key(key)}")
 

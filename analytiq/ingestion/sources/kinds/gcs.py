@@ -183,6 +183,11 @@ class GcsBucket:
         """See Bucket."""
         return await self.client.open(self._request(key, ("alt", "media")))
 
+    def opened_version(self, headers: httpx.Headers) -> str | None:
+        """See Bucket."""
+        del headers
+        return None
+
     def _request(self, key: str, parameter: tuple[str, str]) -> BucketRequest:
         return BucketRequest("GET", f"{self._path}/{quote(key, safe='')}", [parameter, *self._paying])
 

@@ -38,7 +38,13 @@ from analytiq.ingestion.sources.systems.buckets.requests import (
     checked_endpoint,
     split_endpoint,
 )
-from analytiq.ingestion.sources.systems.buckets.s3_listing import object_of_headers, quoted_key, s3_list, text_of
+from analytiq.ingestion.sources.systems.buckets.s3_listing import (
+    object_of_headers,
+    opened_version,
+    quoted_key,
+    s3_list,
+    text_of,
+)
 from analytiq.settings import SourceSettings
 
 LIST_HEADERS = {"x-amz-optional-object-attributes": "RestoreStatus"}
@@ -206,6 +212,10 @@ class S3Bucket:
     async def open(self, key: str) -> httpx.Response:
         """See Bucket."""
         return await self.client.open(self._request("GET", key))
+
+    def opened_version(self, headers: httpx.Headers) -> str | None:
+        """See Bucket."""
+        return opened_version(headers)
 
     def _request(self, method: str, key: str) -> BucketRequest:
         return BucketRequest(method, f"{self._place.path}/{quoted_key(key)}", headers=self._headers)

@@ -1,6 +1,7 @@
 """Takes in a batch of listed items: compares them with what is known, and uploads what is new or changed."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from analytiq.errors import AnalytiqError, QuotaExceededError, TransientError
 from analytiq.ingestion.sources.base import ItemGoneError, ListedItem
@@ -16,7 +17,7 @@ from analytiq.ingestion.sources.runs.outcomes import (
     note_outcome,
     note_problem,
 )
-from analytiq.ingestion.sources.runs.staging import ItemStaging
+from analytiq.ingestion.sources.runs.staging import ItemStaging, StagedItem
 from analytiq.ingestion.upload.request import StagedFile, UploadRequest
 from analytiq.ingestion.upload.store import Uploads
 from analytiq.models.source import ItemOutcome, RunTrigger, SourceItem
@@ -107,8 +108,10 @@ class ItemTaking:
 
     async def _fetch(self, opened: OpenSource, wanted: Sequence[WantedItem], taken: TakenBatch) -> None:
         """Fetch and upload some items."""
-        staged = await self._staging.stage_all(opened, wanted, taken)
+        results_of_fetch = await self._staging.stage_all(opened, wanted, taken)
         await checkpoint("sources.batch_staged")
+        wanted = [_with_version(each, result) for each, result in zip(wanted, results_of_fetch, strict=True)]
+        staged = [result.file if isinstance(result, StagedItem) else result for result in results_of_fetch]
         places = [index for index, file in enumerate(staged) if isinstance(file, StagedFile)]
         requests = [
             _request(opened, wanted[index], file) for index in places if isinstance(file := staged[index], StagedFile)
@@ -133,6 +136,13 @@ class ItemTaking:
         if no_room is not None:
             # The others are uploaded, and are found by their identities when the run is repeated.
             raise no_room
+
+
+def _with_version(each: WantedItem, result: StagedItem | AnalytiqError) -> WantedItem:
+    """Return the item with the version of the content that was fetched."""
+    if not isinstance(result, StagedItem) or result.version == each.item.version:
+        return each
+    return replace(each, item=replace(each.item, version=result.version))
 
 
 def _request(opened: OpenSource, each: WantedItem, staged: StagedFile) -> UploadRequest:

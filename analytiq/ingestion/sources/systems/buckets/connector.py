@@ -79,6 +79,10 @@ class Bucket(Protocol):
         """
         ...
 
+    def opened_version(self, headers: httpx.Headers) -> str | None:
+        """Return the version of an opened object; None if each write of an object has another one."""
+        ...
+
 
 class BucketConnector:
     """The connector of a bucket."""
@@ -143,7 +147,8 @@ class BucketConnector:
         return FetchedItem(
             content=self._bucket.client.content(response),
             content_type=_type_of(response.headers.get("content-type", ""), item.name),
-            version=item.version,
+            # It may have changed since it was listed; later its old content may come back, with the old version.
+            version=self._bucket.opened_version(response.headers) or item.version,
         )
 
     async def close(self) -> None:

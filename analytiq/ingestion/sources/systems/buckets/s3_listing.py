@@ -92,6 +92,13 @@ def object_of_headers(key: str, headers: httpx.Headers) -> BucketObject:
     )
 
 
+def opened_version(headers: httpx.Headers) -> str | None:
+    """Return the version of an object as it is sent; None if the headers do not tell."""
+    if not headers.get("etag") or not headers.get("content-length"):
+        return None
+    return object_of_headers("", headers).version
+
+
 def quoted_key(key: str) -> str:
     """Return a key as the path of a request; slashes and dots stay."""
     return quote(key, safe="/-_.~", errors="surrogatepass")

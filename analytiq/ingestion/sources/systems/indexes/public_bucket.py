@@ -15,7 +15,12 @@ from analytiq.ingestion.sources.systems.buckets.requests import (
     Store,
     split_endpoint,
 )
-from analytiq.ingestion.sources.systems.buckets.s3_listing import object_of_headers, quoted_key, s3_list
+from analytiq.ingestion.sources.systems.buckets.s3_listing import (
+    object_of_headers,
+    opened_version,
+    quoted_key,
+    s3_list,
+)
 from analytiq.ingestion.sources.systems.web.requests import Headers
 from analytiq.settings import SourceSettings
 
@@ -49,6 +54,10 @@ class PublicBucket:
     async def open(self, key: str) -> httpx.Response:
         """See Bucket."""
         return await self.client.open(self._request("GET", key))
+
+    def opened_version(self, headers: httpx.Headers) -> str | None:
+        """See Bucket."""
+        return opened_version(headers)
 
     def _request(self, method: str, key: str) -> BucketRequest:
         return BucketRequest(method, f"{self._path}/{quoted_key(key)}")
