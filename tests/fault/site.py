@@ -1,6 +1,7 @@
 """A platform whose processes are broken: a database, this process's view of it, and processes to start."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from analytiq.errors import TransientError
 from analytiq.inference.credentials.encryption import Vault, new_secret_key
 from analytiq.inference.credentials.providers import Credentials
 from analytiq.operations.reconcile.report import Report
-from analytiq.settings import IndexingSettings, QueueSettings, ReconcilerSettings, Settings
+from analytiq.settings import IndexingSettings, QueueSettings, ReconcilerSettings, Settings, SourceSettings
 from analytiq.storage.client import MongoConnection, translate
 from analytiq.storage.repositories.providers import ProviderRepository
 from tests.fakes.embedding_server import EmbeddingServer
@@ -111,8 +112,11 @@ async def open_site(
     embedding_server: EmbeddingServer,
     nursery: Nursery,
     directory: Path,
+    *,
+    sources: SourceSettings | None = None,
 ) -> AsyncGenerator[Site]:
     """A platform on a migrated, empty database; its processes end with the block."""
+    sources = sources or SourceSettings()
     secret_key = SecretStr(new_secret_key())
     credentials = Credentials(ProviderRepository(connection), Vault(secret_key))
     await credentials.store_platform_defaults({"openai": (SecretStr(embedding_server.api_key), embedding_server.url)})
@@ -122,6 +126,7 @@ async def open_site(
         queue=QueueSettings(lease_seconds=LEASE_SECONDS, poll_seconds=0.05),
         indexing=IndexingSettings(sweep_delay_seconds=SWEEP_DELAY_SECONDS),
         reconciler=ReconcilerSettings(orphan_grace_seconds=0),
+        sources=sources,
     )
     services = await compose(settings, connection)
     environment = {
@@ -132,6 +137,8 @@ async def open_site(
         "ANALYTIQ_QUEUE__LEASE_SECONDS": str(LEASE_SECONDS),
         "ANALYTIQ_QUEUE__POLL_SECONDS": "0.1",
         "ANALYTIQ_INDEXING__SWEEP_DELAY_SECONDS": str(SWEEP_DELAY_SECONDS),
+        "ANALYTIQ_SOURCES__FOLDERS": json.dumps([str(folder) for folder in sources.folders]),
+        "ANALYTIQ_SOURCES__PRIVATE_HOSTS": json.dumps(sources.private_hosts),
     }
     constants = {"analytiq.inference.embedding.service.CLAIM_LEASE_SECONDS": LEASE_SECONDS}
     with Processes(nursery, directory, environment, constants=constants).all_ended() as processes:

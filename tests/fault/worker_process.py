@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 from analytiq import clock
@@ -42,11 +43,15 @@ PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The event at the `nth` passing of a checkpoint: KILL, STOP (until SIGCONT), WAIT (until let go) or FAIL."""
+    """The event at the `nth` passing of a checkpoint: KILL, STOP (until SIGCONT), WAIT (until let go) or FAIL.
+
+    KILL comes `delay_seconds` later, wherever the process is then.
+    """
 
     checkpoint: str
     act: str = KILL
     nth: int = 1
+    delay_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +108,11 @@ class Saboteur:
         reached_file(self._directory, name).touch()
         match fault.act:
             case "kill":
-                os.kill(os.getpid(), signal.SIGKILL)
+                if fault.delay_seconds:
+                    # A thread, since the loop may be busy just then.
+                    Timer(fault.delay_seconds, os.kill, (os.getpid(), signal.SIGKILL)).start()
+                else:
+                    os.kill(os.getpid(), signal.SIGKILL)
             case "stop":
                 os.kill(os.getpid(), signal.SIGSTOP)
             case "wait":
