@@ -32,6 +32,7 @@ from analytiq.storage.migrations import migrate
 from analytiq.telemetry import logs
 from tests.fakes.embedding_server import EmbeddingServer
 from tests.fault import invariants
+from tests.fault import site as fault_site
 from tests.fault.changing_sources import SOURCES, ChangingSource, digest_of
 from tests.fault.processes import Nursery, Process
 from tests.fault.site import Site, open_site
@@ -56,6 +57,7 @@ SMALL_BATCHES = {
 """So that a run has a place for each kill."""
 LEASE_SECONDS = 6.0
 """So long that a busy machine does not take a slow worker for a dead one: after four deaths, a job is given up."""
+PATIENCE_SECONDS = 900.0
 LONGEST_DELAY_SECONDS = 0.4
 LOOK_SECONDS = 0.05
 
@@ -301,6 +303,7 @@ async def prove(runs: KilledRuns, kills: int, server: EmbeddingServer) -> list[S
 
 async def _main(options: argparse.Namespace) -> None:
     logs.configure(as_json=False, level="INFO", process="killed-runs")
+    fault_site.PATIENCE_SECONDS = PATIENCE_SECONDS
     began = time.monotonic()
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="analytiq-killed-")))
