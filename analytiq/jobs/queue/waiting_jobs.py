@@ -13,7 +13,7 @@ WAITING_A_SLOT = 2
 
 
 class JobWait:
-    """The wait of one job, which begins anew with each sign of life."""
+    """The wait of one job, which begins again with each sign of life."""
 
     def __init__(self, job: Job, waiting: "WaitingJobs") -> None:
         self._job = job
@@ -40,7 +40,7 @@ class JobWait:
             self._left_at = None
 
     def note_answer(self) -> None:
-        """Begin anew: some of the answer is there."""
+        """Begin again: some of the answer is there."""
         if not self._is_over:
             self._enter()
             self.begin()

@@ -20,9 +20,10 @@ from analytiq.ingestion.sources.connections.outbound import ForbiddenAddressErro
 from analytiq.ingestion.sources.kinds.web import WebConnector, WebCredentials, WebSettings
 from analytiq.ingestion.sources.registry import validated
 from analytiq.ingestion.sources.systems.web import visiting
+from analytiq.ingestion.sources.systems.web.crawl import BATCH_SECONDS
 from analytiq.ingestion.sources.systems.web.link_lists import NoLinkListError, link_list
 from analytiq.ingestion.sources.systems.web.page import PageFacts, page_facts
-from analytiq.ingestion.sources.systems.web.requests import Answer
+from analytiq.ingestion.sources.systems.web.requests import Answer, WebClient
 from analytiq.ingestion.sources.systems.web.robots import rules_of
 from analytiq.settings import SourceSettings
 from tests.fakes.web_site import Served, WebSite
@@ -179,6 +180,15 @@ async def test_slow_page_fails_alone(site: WebSite) -> None:
     crawled = await Crawler(site, call_seconds=1.2).crawl()
     assert crawled.paths(site) == ["/", "/other"]
     assert "0.3 s" in (crawled.of(site, "/slow").failure or "")
+    assert site.paths().count("/slow") == 2  # what takes so long is not asked for a third time
+
+
+async def test_batch_with_its_longest_request_ends_before_its_source_passes_for_silent() -> None:
+    for operator in (SourceSettings(), SourceSettings(probe_seconds=60), SourceSettings(probe_seconds=12)):
+        client = WebClient(operator, {}, frozenset())
+        assert client.longest_seconds + BATCH_SECONDS < operator.probe_seconds
+        assert client.longest_seconds > 0
+        await client.close()
 
 
 async def test_server_that_cannot_be_reached_is_told_without_an_exception_of_the_library(site: WebSite) -> None:

@@ -22,7 +22,7 @@ from analytiq.ingestion.sources.systems.web.visiting import PATIENCE_SECONDS, Fo
 
 BATCH = 25
 """Most items of a batch."""
-BATCH_SECONDS = 8.0
+BATCH_SECONDS = 4.0
 """Time after which a batch with at least one result ends."""
 BATCH_BYTES = 64 * 1024 * 1024
 LOOKED_UP_AT_ONCE = 50

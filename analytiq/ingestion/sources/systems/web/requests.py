@@ -19,6 +19,8 @@ AT_ONCE = 5
 """Requests at the same time."""
 REQUEST_SECONDS = 60.0
 """Longest time for a whole answer."""
+LEAST_SPARE_SECONDS = 5.0
+"""Time left of a batch beside its longest request: a slow page does not make its source pass for a silent one."""
 TIMEOUT = httpx.Timeout(20.0, connect=10.0, pool=None)
 IN_MEMORY_BYTES = 256 * 1024
 USER_AGENT = "Mozilla/5.0 (compatible; Analytiq/0.1; web source)"
@@ -33,6 +35,10 @@ Judge = Callable[["Answer"], bool]
 
 class TooLargeError(TransientError):
     """The content has more bytes than are taken."""
+
+
+class SlowAnswerError(UnreadableError):
+    """The server took too long."""
 
 
 @dataclass(slots=True)
@@ -92,7 +98,9 @@ class WebClient:
         self._secrets = secrets
         self._origins = origins
         self._note_answer = note_answer
-        self._seconds = min(REQUEST_SECONDS, operator.call_seconds / 4)
+        spare = max(LEAST_SPARE_SECONDS, operator.probe_seconds / 6)
+        # Of a whole answer.
+        self.longest_seconds = min(REQUEST_SECONDS, operator.call_seconds / 4, max(1.0, operator.probe_seconds - spare))
 
     async def get(
         self, address: str, *, most_bytes: int, headers: Headers | None = None, judge: Judge | None = None
@@ -114,16 +122,19 @@ class WebClient:
         if origin_of(address) in self._origins:
             sent.update(self._secrets)
         try:
-            async with asyncio.timeout(self._seconds), self._http.stream("GET", address, headers=sent) as response:
+            async with (
+                asyncio.timeout(self.longest_seconds),
+                self._http.stream("GET", address, headers=sent) as response,
+            ):
                 self._note_answer()
                 answer = Answer(address, response.status_code, response.headers)
                 if answer.is_success and (judge is None or judge(answer)):
                     await _read(answer, response, most_bytes)
                 return answer
         except TimeoutError:
-            raise UnreadableError(f"The server did not answer in full within {self._seconds:g} s.") from None
+            raise SlowAnswerError(f"The server did not answer in full within {self.longest_seconds:g} s.") from None
         except httpx.TimeoutException:
-            raise UnreadableError("The server did not answer in time.") from None
+            raise SlowAnswerError("The server did not answer in time.") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             # Never its text: it may quote what was sent.
             raise UnreadableError(f"The server could not be reached or broke off ({type(error).__name__}).") from None

@@ -19,12 +19,14 @@ from analytiq.ingestion.sources.systems.web.frontier import Purpose, Visit
 from analytiq.ingestion.sources.systems.web.known_page import KnownPage
 from analytiq.ingestion.sources.systems.web.page import MOST_HTML_BYTES, PageFacts, page_facts
 from analytiq.ingestion.sources.systems.web.rendering import PageRendering, needs_scripts
-from analytiq.ingestion.sources.systems.web.requests import Answer, TooLargeError, WebClient
+from analytiq.ingestion.sources.systems.web.requests import Answer, SlowAnswerError, TooLargeError, WebClient
 from analytiq.ingestion.sources.systems.web.sites import SERVER_ERRORS, TOO_MANY_REQUESTS, Site, Sites
 
 log = structlog.get_logger(__name__)
 
 MOST_TRIES = 3
+MOST_SLOW_TRIES = 2
+"""The crawl takes results in order, so that all pages behind a slow one wait for it."""
 UNNAMED_WAIT_SECONDS = 2.0
 """Wait after a failure without a Retry-After."""
 PATIENCE_SECONDS = 15.0
@@ -157,7 +159,7 @@ class Visiting:
         return self._again_or_failed(visit, known, error, answer.retry_after)
 
     def _again_or_failed(self, visit: Visit, known: _Known, error: AnalytiqError, retry_after: float | None) -> Found:
-        if visit.tries + 1 >= MOST_TRIES:
+        if visit.tries + 1 >= (MOST_SLOW_TRIES if isinstance(error, SlowAnswerError) else MOST_TRIES):
             return _failed(visit, known, error)
         # Grows with the tries, since the server named no time.
         wait = UNNAMED_WAIT_SECONDS * (visit.tries + 1) if retry_after is None else retry_after
