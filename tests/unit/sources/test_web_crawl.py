@@ -17,6 +17,7 @@ from analytiq.errors import (
     RateLimitedError,
 )
 from analytiq.ingestion.sources.patterns import accepting
+from analytiq.ingestion.sources.systems.web.page import PageFacts
 from analytiq.models.source import ItemFilters
 from tests.fakes.web_site import Served, WebSite, html
 from tests.unit.sources.web_crawling import Crawler
@@ -261,6 +262,31 @@ async def test_pages_for_missing_addresses_that_answer_with_success_are_noted(si
     assert crawled.paths(site) == ["/", "/real"]
     assert "does not exist" in (crawled.of(site, "/sold").skip_reason or "")
     assert any("page for what does not exist" in note for note in crawled.notes)
+
+
+async def test_page_for_missing_addresses_that_names_the_address_is_noted(site: WebSite) -> None:
+    site.rules.append(lambda path: Served(html(f"Sorry, there is no {path} here.", title="Oops").encode()))
+    site.page("/", WORDS, ["/old/papers", "/old/books"])
+    crawled = await Crawler(site, {"use_sitemaps": False}).crawl()
+    assert crawled.paths(site) == ["/"]
+    assert any("page for what does not exist" in note and " 2," in note for note in crawled.notes)
+
+
+@pytest.mark.parametrize(
+    ("title", "looks_missing"),
+    [
+        ("404", True),
+        ("404 | Shop", True),
+        ("Error 404", True),
+        ("Error 404 (Not Found)!!1", True),
+        ("Shop - 404", True),
+        ("Number 404", False),
+        ("404 ways to cook", False),
+        ("Peugeot 404 of 1960", False),
+    ],
+)
+def test_number_in_a_title_is_no_missing_page(title: str, looks_missing: bool) -> None:
+    assert PageFacts(title=title, word_count=20).looks_missing is looks_missing
 
 
 async def test_page_too_large_for_a_document_leads_on_nevertheless(site: WebSite) -> None:

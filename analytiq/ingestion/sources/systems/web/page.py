@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from heapq import nsmallest
+from urllib.parse import unquote
 
 from analytiq.ingestion.parsing.charset import decode_text
 from analytiq.ingestion.parsing.html_tree import BLOCKS, Element, html_tree
-from analytiq.ingestion.sources.systems.web.addresses import absolute
+from analytiq.ingestion.sources.systems.web.addresses import absolute, path_of
 from analytiq.ingestion.sources.systems.web.requests import ROBOT
 
 MOST_HTML_BYTES = 2 * 1024 * 1024
@@ -32,7 +33,9 @@ _CHARSET = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,40})", re.IGNOREC
 _META_CHARSET = re.compile(rb"<meta[^>]{0,300}charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,40})", re.IGNORECASE)
 _REFRESH = re.compile(r"\s*[\d.]{1,8}\s*[;,]\s*(?:url\s*=\s*)?[\"']?([^\"'\s>]+)", re.IGNORECASE)
 _NOT_FOUND = re.compile(
-    r"\b404\b|page not found|not found|seite (?:wurde )?nicht gefunden|page (?:introuvable|non trouv)"
+    # A number by itself may be that of a room.
+    r"^\W*(?:(?:http|error|fehler|erreur)\W+)*404\W*(?:$|[|\u2013-]|error\b|not\b)|[|\u2013-]\s*404\W*$"
+    r"|page not found|not found|seite (?:wurde )?nicht gefunden|page (?:introuvable|non trouv)"
     r"|p[aá]gina no encontrada|pagina non trovata|p[aá]gina n[aã]o encontrada|pagina niet gevonden",
     re.IGNORECASE,
 )
@@ -105,6 +108,9 @@ def sketch_of(words: list[str]) -> frozenset[int]:
 class _PageReader:
     def __init__(self, address: str, robots_header: str) -> None:
         self._base = address
+        # A page for missing addresses often names the address: no two of them have all words in common.
+        path = unquote(path_of(address))
+        self._echo = path if len(path) > 1 else ""
         self._title = ""
         self._description = ""
         self._canonical: str | None = None
@@ -131,7 +137,7 @@ class _PageReader:
             text_key=_digest(text),
             version=_digest("\0".join([self._title, text, *self._marks])),
             word_count=len(words),
-            sketch=sketch_of(words),
+            sketch=sketch_of([word for word in words if not self._echo or self._echo not in word]),
             has_scripts=self._has_scripts,
             is_unlisted=bool(directives & {"noindex", "none"}),
             is_dead_end=bool(directives & {"nofollow", "none"}),
