@@ -131,12 +131,12 @@ class KilledRuns:
     source: Source
     kb_id: str
     places: list[str] = field(default_factory=list[str])
-    """Where workers died."""
+    """Places of the deaths of workers."""
     living: Process | None = None
     """The worker that is not killed."""
     lease_seconds: float = LEASE_SECONDS
     drift: Counter[str] = field(default_factory=Counter[str])
-    """What the reconciler repaired, by kind."""
+    """Drift that the reconciler repaired, by kind."""
 
     @property
     def organization_id(self) -> str:
