@@ -1,16 +1,18 @@
-"""`python -m scripts.client_reference`: the operations and errors in `docs/reference/python-client.md`, from the client."""
+"""`python -m scripts.client_reference`: writes `docs/reference/python-client.md` from the client."""
 
 import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args, get_origin
+from typing import cast, get_args, get_origin
 
 from analytiq.client.client import Operations
 from analytiq.client.operations import listing, operation
 from analytiq.client.problem_codes import BY_CODE
 from analytiq.client.problems import STATUS_CLASSES
 from analytiq.client.steps import Emit
+
+Method = operation[..., object] | listing[..., object]
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "python-client.md"
 MARK = "<!-- Generated from here on: `python -m scripts.client_reference` -->\n"
@@ -25,13 +27,14 @@ def _operations() -> Iterator[str]:
     yield "\n## Operations\n"
     for group in Operations.__bases__:
         yield f"\n### {(group.__doc__ or '').partition('.')[0]}\n\n| Method | Does |\n|---|---|\n"
-        for name, method in vars(group).items():
-            if isinstance(method, operation | listing):
+        for name, member in vars(group).items():
+            if isinstance(member, operation | listing):
+                method = cast("Method", member)
                 does = _first_sentence(method.__doc__ or "")
                 yield f"| `{name}({_arguments(method)})` → `{_result(method)}` | {does} |\n"
 
 
-def _arguments(method: operation[..., object] | listing[..., object]) -> str:
+def _arguments(method: Method) -> str:
     parameters = list(inspect.signature(method.describe).parameters.values())[1:]
     names: list[str] = []
     for parameter in parameters:
@@ -42,7 +45,7 @@ def _arguments(method: operation[..., object] | listing[..., object]) -> str:
     return ", ".join(names)
 
 
-def _result(method: operation[..., object] | listing[..., object]) -> str:
+def _result(method: Method) -> str:
     returned = inspect.signature(method.describe).return_annotation
     if isinstance(returned, str):
         return returned.removeprefix("Flow[").removesuffix("]")
