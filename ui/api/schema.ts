@@ -2606,7 +2606,7 @@ export interface paths {
         post: operations["create_data_resource"];
         /**
          * Delete Data Resource
-         * @description Delete a data resource with its knowledge base at once, and its documents in the background.
+         * @description Delete a data resource with its knowledge base at once, and its documents and tags in the background.
          *
          *     409 if prompts use the knowledge base.
          */
@@ -2625,7 +2625,7 @@ export interface paths {
         };
         /**
          * Get Data Resource Status
-         * @description Return the state of the last load, with what was read and what failed.
+         * @description Return the state of the last load, with a page of what was read and what failed.
          */
         get: operations["get_data_resource_status"];
         put?: never;
@@ -2645,7 +2645,7 @@ export interface paths {
         };
         /**
          * Get Data Resource Logs
-         * @description Return the log of the last load, with the reason for each skipped and failed item.
+         * @description Return the log of the last load, with the reasons for a page of skipped and failed items.
          */
         get: operations["get_data_resource_logs"];
         put?: never;
@@ -3803,9 +3803,16 @@ export interface components {
             data_resource_id: string;
             /**
              * Logs
-             * @description Lines with their time, then a line for each skipped and failed item
+             * @description Lines with their time on the first page, then a line for each skipped and failed item
              */
             logs: string[];
+            /**
+             * Total Count
+             * @description Number of skipped and failed items
+             */
+            total_count: number;
+            /** Skip */
+            skip: number;
         };
         /**
          * DataResourceReference
@@ -3833,7 +3840,7 @@ export interface components {
         };
         /**
          * DataResourceStatus
-         * @description The state of the last load, with at most 1,000 items in each list.
+         * @description The state of the last load, with a page of its items in the lists.
          */
         DataResourceStatus: {
             /** Data Resource Id */
@@ -3860,6 +3867,13 @@ export interface components {
              * @description Failure of the load
              */
             error: string | null;
+            /**
+             * Total Count
+             * @description Number of all items of the lists
+             */
+            total_count: number;
+            /** Skip */
+            skip: number;
         };
         /**
          * DefaultModelsResponse
@@ -21115,7 +21129,12 @@ export interface operations {
     };
     get_data_resource_status: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Number of items to skip */
+                skip?: number;
+                /** @description Maximum number of items in all lists */
+                limit?: number;
+            };
             header?: never;
             path: {
                 data_resource_id: string;
@@ -21182,7 +21201,12 @@ export interface operations {
     };
     get_data_resource_logs: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Number of items to skip */
+                skip?: number;
+                /** @description Maximum number of items in all lists */
+                limit?: number;
+            };
             header?: never;
             path: {
                 data_resource_id: string;
