@@ -86,6 +86,17 @@ class SourceItemRepository:
             writes.append(UpdateOne(key, {"$set": row, "$setOnInsert": {"_id": new_id}}, upsert=True))
         await self._collection.bulk_write(writes, ordered=False, session=session)
 
+    async def plan(self, items: Sequence[SourceItem]) -> None:
+        """Insert items whose documents are about to be created; known ones stay as they are."""
+        if not items:
+            return
+        writes: list[UpdateOne] = []
+        for item in items:
+            row = encode(item)
+            key: Row = {name: row.pop(name) for name in ("organization_id", "source_id", "external_id")}
+            writes.append(UpdateOne(key, {"$setOnInsert": row}, upsert=True))
+        await self._collection.bulk_write(writes, ordered=False)
+
     async def put_pushed(self, session: Session, items: Sequence[SourceItem]) -> None:
         """Insert or replace pushed items; what runs know of them stays: one that has seen the item must not miss it."""
         if not items:

@@ -88,6 +88,19 @@ async def test_run_whose_worker_dies_at_every_place_ends_as_if_none_had(
     assert (await sourcing.run(source)).counts == RunCounts(unchanged=23)
 
 
+async def test_item_that_vanishes_after_a_crash_behind_its_upload_leaves_no_document(sourcing: Sourcing) -> None:
+    for name in ("a.txt", "b.txt", "c.txt"):
+        sourcing.write(name, f"A text of {name}.")
+    source = await sourcing.source()
+    run = await sourcing.tenant.services.ingestion.source_runs.start(sourcing.id, source.id)
+    assert await die_at(sourcing, "sources.batch_uploaded", time=1)
+    assert len(await sourcing.documents()) == 3
+    (sourcing.folder / "b.txt").unlink()
+    await sourcing.tenant.drain()
+    assert (await sourcing.again(run)).counts == RunCounts(added=2, removed=1)
+    assert list(await sourcing.documents()) == ["a.txt", "c.txt"]
+
+
 async def test_run_that_costs_too_many_workers_ends_with_the_reason_and_the_next_one_can_start(
     sourcing: Sourcing,
 ) -> None:

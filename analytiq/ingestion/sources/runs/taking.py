@@ -116,6 +116,7 @@ class ItemTaking:
         requests = [
             _request(opened, wanted[index], file) for index in places if isinstance(file := staged[index], StagedFile)
         ]
+        await self._plan(opened, [wanted[index] for index in places])
         results = dict(zip(places, await self._uploads.commit_all(requests), strict=True))
         await checkpoint("sources.batch_uploaded")
         no_room: QuotaExceededError | None = None
@@ -136,6 +137,13 @@ class ItemTaking:
         if no_room is not None:
             # The others are uploaded, and are found by their identities when the run is repeated.
             raise no_room
+
+    async def _plan(self, opened: OpenSource, wanted: Sequence[WantedItem]) -> None:
+        """Note new items before their documents exist: an item may vanish after a crash in between."""
+        if opened.running is None:
+            return  # pushed: whoever pushes it repeats what was not acknowledged
+        new = [new_state(opened, each.item, None, seen_run_id=None) for each in wanted if each.known is None]
+        await self._items.plan(new)
 
 
 def _with_version(each: WantedItem, result: StagedItem | AnalytiqError) -> WantedItem:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from analytiq.errors import NotFoundError
 from analytiq.ingestion.documents.changing import DocumentChanging, Selected, WantedChange
 from analytiq.ingestion.documents.service import Documents
+from analytiq.models.document import ExternalIdentity
 from analytiq.models.source import Source, SourceItem, SourceRun, WhenVanished
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.session import Session
@@ -37,6 +38,7 @@ class Vanishing:
 
     def __init__(self, rows: Repositories, documents: Documents, changing: DocumentChanging) -> None:
         self._items = rows.source_items
+        self._rows = rows.documents
         self._documents = documents
         self._changing = changing
 
@@ -88,6 +90,7 @@ class Vanishing:
 
     async def treat(self, source: Source, items: Sequence[SourceItem]) -> VanishedBatch:
         """Treat the documents of these items, few of them, as vanished. A repetition changes nothing more."""
+        items = await self._with_documents(source, items)
         if source.when_vanished is WhenVanished.DELETE:
             for item in items:
                 await self._delete(item)
@@ -111,6 +114,18 @@ class Vanishing:
         else:
             given = source.vanished_tag_id if source.when_vanished is WhenVanished.TAG else None
             await self._items.keep_vanished(session, items, given_tag_id=given)
+
+    async def _with_documents(self, source: Source, items: Sequence[SourceItem]) -> list[SourceItem]:
+        """Find the documents of items whose batch was uploaded, but never committed."""
+        unknown = [item for item in items if item.document_id is None]
+        identities = [
+            ExternalIdentity(source=source.identity_source, external_id=item.external_id, version=None)
+            for item in unknown
+        ]
+        found = await self._rows.with_external_identities(source.organization_id, identities) if identities else []
+        ids = {identity.external_id: document.id for document in found if (identity := document.external_identity)}
+        return [item if item.document_id else item.model_copy(update={"document_id": ids.get(item.external_id)})
+                for item in items]  # fmt: skip
 
     async def _delete(self, item: SourceItem) -> None:
         if item.document_id is None:
