@@ -49,6 +49,7 @@ from api.routes import (
     tables,
     tags,
     usage,
+    webhooks,
     workers,
 )
 from api.schemas.documents import DocumentUploads
@@ -96,7 +97,7 @@ def create_app(open_services: Open, *, metrics_directory: str | None = None) -> 
         organizations, members, tags, document_changes, document_lookups, document_uploads, documents, document_blocks,
         locating, metadata_fields, knowledge_bases, chunk_preview, forecast, jobs, search, llm_providers, models,
         prompts, prompt_runs, chat, usage, erasure, reconcile, events, organization_settings, workers, backups,
-        sources, source_addresses, source_sign_ins, tables,
+        sources, source_addresses, source_sign_ins, tables, webhooks,
     )  # fmt: skip
     for module in modules:
         check_routes(module.router)

@@ -62,6 +62,7 @@ _EXPORTS = ("download_prompt_results", "download_source")
 _ADMINISTRATION_READ = (
     "list_access_tokens", "list_erasures", "get_erasure", "list_invitations", "list_audit_entries",
     "get_workers", "list_backups", "get_source_inbound",
+    "list_webhooks", "get_webhook", "list_webhook_deliveries", "get_webhook_delivery",
 )  # fmt: skip
 _ADMINISTRATION = (
     "update_organization", "declare_metadata_fields", "create_access_token", "revoke_access_token",
@@ -72,6 +73,8 @@ _ADMINISTRATION = (
     "create_source", "test_new_source", "begin_source_sign_in", "update_source", "delete_source",
     "create_source_inbound", "delete_source_inbound",
     "create_data_resource", "delete_data_resource",
+    "create_webhook", "update_webhook", "delete_webhook", "update_webhook_secret", "test_webhook",
+    "replay_webhook_delivery", "replay_webhook_deliveries",
 )  # fmt: skip
 _OWNERSHIP = ("delete_organization",)
 

@@ -37,6 +37,7 @@ async def run(settings: Settings) -> None:
         loop.add_signal_handler(number, stopping.set)
     running = asyncio.create_task(runner.run())
     settling = asyncio.create_task(services.ingestion.life_cycle.settle_continuously())
+    delivering = asyncio.create_task(services.operations.webhook_delivering.run())
     registry = services.jobs.new_registry(runner, problems=readiness.problems)
     registered = asyncio.create_task(registry.keep())
     log.info("workers.started", worker=runner.worker, concurrency=settings.worker.concurrency)
@@ -45,6 +46,8 @@ async def run(settings: Settings) -> None:
     await runner.stop(drain_seconds=settings.worker.drain_seconds)
     await running
     settling.cancel()
+    delivering.cancel()
+    await asyncio.wait([delivering])
     registered.cancel()
     await asyncio.wait([registered])
     await registry.withdraw()

@@ -72,6 +72,7 @@ class Commands(LazyGroup):
         "prompt": ("analytiq.cli.prompts", "Manage prompts, their runs and results."),
         "source": ("analytiq.cli.sources", "Manage sources, whose items become documents and stay up to date."),
         "tables": ("analytiq.cli.tables", "List the tables of spreadsheets, and ask them in SQL."),
+        "webhook": ("analytiq.cli.webhooks", "Manage webhooks: endpoints that receive events."),
         "documents": ("analytiq.cli.documents", "List and show documents, and open encrypted ones."),
         "jobs": ("analytiq.cli.jobs", "Show, replay and cancel jobs."),
         "workers": ("analytiq.cli.workers", "Manage worker processes, directly in the database."),

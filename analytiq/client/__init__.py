@@ -160,6 +160,7 @@ from analytiq.client.source_models import (
 from analytiq.client.table_models import DocumentTables, ResultColumn, SourceRow, Table, TableAnswer, TableColumn
 from analytiq.client.values import DuplicatePolicy, ExternalIdentity, FieldType, MisfitPolicy
 from analytiq.client.watching import OrganizationEvent
+from analytiq.client.webhook_models import KeyedWebhook, Webhook, WebhookAttempt, WebhookDelivery, WebhookReplayed
 
 __all__ = [
     "AccessToken",
@@ -226,6 +227,7 @@ __all__ = [
     "JobErrorGroup",
     "JobProgress",
     "Judgement",
+    "KeyedWebhook",
     "KindCounts",
     "KnowledgeBase",
     "LastRun",
@@ -314,6 +316,10 @@ __all__ = [
     "UsageGroup",
     "UsageItem",
     "Vision",
+    "Webhook",
+    "WebhookAttempt",
+    "WebhookDelivery",
+    "WebhookReplayed",
     "Worker",
     "WorkerJob",
 ]

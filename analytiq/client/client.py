@@ -24,6 +24,7 @@ from analytiq.client.tables import TableCalls
 from analytiq.client.tags import TagCalls
 from analytiq.client.uploads import UploadCalls
 from analytiq.client.watching import WatchCalls
+from analytiq.client.webhooks import WebhookCalls
 
 
 class Operations(
@@ -54,6 +55,7 @@ class Operations(
     AdministrationCalls,
     ReconcileCalls,
     WatchCalls,
+    WebhookCalls,
     CompatibleCalls,
 ):
     """The operations of the API, as descriptions."""

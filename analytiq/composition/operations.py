@@ -18,6 +18,9 @@ from analytiq.operations.reconcile.invariants.base import System
 from analytiq.operations.reconcile.passes import passes
 from analytiq.operations.reconcile.reconciler import Reconciler
 from analytiq.operations.reconcile.runs import Runs
+from analytiq.operations.webhooks.delivering import WebhookDelivering
+from analytiq.operations.webhooks.endpoints import WebhookEndpoints
+from analytiq.operations.webhooks.sending import WebhookSender
 
 if TYPE_CHECKING:
     from analytiq.composition.services import Services
@@ -62,6 +65,24 @@ class Operations:
     def retention(self) -> Retention:
         """Deletion of documents at the age set by their organization."""
         return Retention(self._rows.retention, self._services.ingestion.documents)
+
+    @cached_property
+    def webhook_sender(self) -> WebhookSender:
+        """Requests to webhook endpoints."""
+        sender = WebhookSender(self._services.inference.vault, self._settings.webhooks)
+        self._services.closing.push_async_callback(sender.close)
+        return sender
+
+    @cached_property
+    def webhook_endpoints(self) -> WebhookEndpoints:
+        """Webhook endpoints of organizations."""
+        vault = self._services.inference.vault
+        return WebhookEndpoints(self._rows, vault, self.webhook_sender, self._settings.webhooks)
+
+    @cached_property
+    def webhook_delivering(self) -> WebhookDelivering:
+        """Delivery of events to webhook endpoints."""
+        return WebhookDelivering(self._rows, self.webhook_sender, self._settings.webhooks)
 
     @cached_property
     def watching(self) -> Watching:

@@ -39,6 +39,7 @@ from analytiq.settings.services import (
     SourceSettings,
     TelemetrySettings,
     WatchingSettings,
+    WebhookSettings,
     WorkerSettings,
 )
 from analytiq.settings.tenancy import AccountSettings, OidcSettings, QuotaSettings, SmtpSettings
@@ -74,6 +75,7 @@ __all__ = [
     "SourceSettings",
     "TelemetrySettings",
     "WatchingSettings",
+    "WebhookSettings",
     "WorkerSettings",
     "child_environment",
     "forget_credentials_of_providers",

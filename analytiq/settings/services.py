@@ -82,6 +82,23 @@ class SourceSettings(Section):
     """Seconds after which a run gives its slot back, and queues again behind other work."""
 
 
+class WebhookSettings(Section):
+    """Events that are sent to addresses of organizations."""
+
+    private_hosts: tuple[str, ...] = ()
+    """Names or addresses of hosts that may receive events although their addresses are not public."""
+    attempt_seconds: float = Field(default=15.0, gt=0, le=40)
+    """Longest time of one request, with its answer."""
+    first_retry_seconds: float = Field(default=5.0, gt=0)
+    """Seconds until the second attempt, with jitter; each further one waits three times as long, at most 4 hours."""
+    given_up_after_days: float = Field(default=3.0, gt=0, le=30)
+    """Days after which a delivery is no longer tried. It can be replayed while it is kept."""
+    kept_days: float = Field(default=14.0, gt=0, le=365)
+    """Days for which delivered and given up events stay listed."""
+    concurrency: int = Field(default=32, ge=2, le=1000)
+    """Endpoints that a worker delivers to at once; failing ones use half of them at most."""
+
+
 class ReconcilerSettings(Section):
     """The daemon that repairs drift."""
 

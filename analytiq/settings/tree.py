@@ -25,6 +25,7 @@ from analytiq.settings.services import (
     SourceSettings,
     TelemetrySettings,
     WatchingSettings,
+    WebhookSettings,
     WorkerSettings,
 )
 from analytiq.settings.tenancy import AccountSettings, QuotaSettings
@@ -64,6 +65,7 @@ class Settings(BaseSettings):
     search: SearchSettings = SearchSettings()
     lexical: LexicalSettings = LexicalSettings()
     sources: SourceSettings = SourceSettings()
+    webhooks: WebhookSettings = WebhookSettings()
     reconciler: ReconcilerSettings = ReconcilerSettings()
     erasure: ErasureSettings = ErasureSettings()
     llm: LlmSettings = LlmSettings()

@@ -64,6 +64,9 @@ from analytiq.storage.repositories.uploads import UploadRepository
 from analytiq.storage.repositories.users import MemberRepository, UserRepository
 from analytiq.storage.repositories.vector_survey import VectorSurvey
 from analytiq.storage.repositories.vectors import VectorRepository
+from analytiq.storage.repositories.webhook_deliveries import WebhookDeliveryRepository
+from analytiq.storage.repositories.webhook_endpoints import WebhookEndpointRepository
+from analytiq.storage.repositories.webhook_outbox import WebhookOutbox
 from analytiq.storage.repositories.workers import RuntimeSettingRepository, WorkerRepository
 from analytiq.storage.search.indexes import SearchIndexes
 from analytiq.storage.search.rows import SearchRowRepository
@@ -128,6 +131,10 @@ class Repositories:
     source_items = _lazily(SourceItemRepository)
     source_runs = _lazily(SourceRunRepository)
     inbound = _lazily(InboundRepository)
+
+    webhook_outbox = _lazily(WebhookOutbox)
+    webhook_endpoints = _lazily(WebhookEndpointRepository)
+    webhook_deliveries = _lazily(WebhookDeliveryRepository)
 
     knowledge_bases = _lazily(KnowledgeBaseRepository)
     epochs = _lazily(EpochRepository)

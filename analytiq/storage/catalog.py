@@ -148,6 +148,9 @@ COLLECTIONS: tuple[Collection, ...] = (
     # Secrets, and addresses that are unique among all installations.
     Collection("source_addresses", _OWN, Taken.WHOLE, ("_id", _OWN, "source_id")),
     Collection("source_messages", _OWN, Taken.NEVER),
+    Collection("webhook_endpoints", _OWN, Taken.WHOLE, ("_id", _OWN)),
+    # Work in progress, and its history.
+    Collection("webhook_deliveries", _OWN, Taken.NEVER),
     Collection("uploads", _OWN, Taken.NEVER),
     Collection("jobs", _OWN, Taken.NEVER),
     Collection("job_history", _OWN, Taken.NEVER),

@@ -56,6 +56,8 @@ from analytiq.storage.repositories import (
     texts,
     uploads,
     users,
+    webhook_deliveries,
+    webhook_endpoints,
     workers,
 )
 from analytiq.storage.repositories.rows import Row
@@ -87,7 +89,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
         backup_holds, restores, erasures, leases, reconcile_reports, embedding_claims, prompts, prompt_runs,
         prompt_results, chats, users, sessions, audit_log, storage_accounts,
         backup_records, tenant_tasks, picture_readings, sources, source_items, source_runs,
-        inbound,
+        inbound, webhook_endpoints, webhook_deliveries,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -146,6 +148,7 @@ MIGRATIONS = (
     Migration(25, "indexes of the parts of documents"),
     Migration(26, "readings of pictures by vision models"),
     Migration(27, "sources, and their inbound addresses"),
+    Migration(28, "webhook endpoints and deliveries"),
 )
 
 

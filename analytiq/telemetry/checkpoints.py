@@ -72,6 +72,13 @@ PROMPT_CHECKPOINTS = (
 )
 """Checkpoints that only runs of prompts pass."""
 
+WEBHOOK_CHECKPOINTS = (
+    "webhooks.leased",
+    "webhooks.answered",
+    "webhooks.noted",
+)
+"""Checkpoints that only deliveries of webhooks pass."""
+
 SOURCE_CHECKPOINTS = (
     "sources.batch_staged",
     "sources.batch_uploaded",
@@ -80,6 +87,10 @@ SOURCE_CHECKPOINTS = (
     "sources.documents_removed",
 )
 """Checkpoints that only runs of sources pass."""
+
+ALL_CHECKPOINTS = frozenset(
+    CHECKPOINTS + OPERATOR_CHECKPOINTS + PROMPT_CHECKPOINTS + WEBHOOK_CHECKPOINTS + SOURCE_CHECKPOINTS
+)
 
 _hook: Hook | None = None
 
@@ -93,6 +104,6 @@ def install(hook: Hook | None) -> None:
 async def checkpoint(name: str) -> None:
     """Mark a checkpoint; costs a comparison."""
     if _hook is not None:
-        if name not in CHECKPOINTS + OPERATOR_CHECKPOINTS + PROMPT_CHECKPOINTS + SOURCE_CHECKPOINTS:
+        if name not in ALL_CHECKPOINTS:
             raise ValueError(f"{name!r} is not a known checkpoint.")
         await _hook(name)

@@ -162,6 +162,7 @@ def victim(running: Running) -> Iterator[Victim]:
             ids |= prompt_of(database, organization_id, tag, kb, document)
         with database_of(running.data_dir) as database:
             ids |= source_of(database, organization_id, tag)
+            ids |= webhook_of(database, organization_id)
         ids["user_id"] = sign_in_somebody(running.url, client, Role.OWNER).user_id
         invitation = {"email": f"{new_id()}@example.com", "role": "viewer"}
         ids["invitation_id"] = accepted(client.post("/invitations", json=invitation), 201)["invitation_id"]
@@ -201,6 +202,23 @@ def source_of(database: Any, organization_id: str, tag: str) -> dict[str, str]:
     )
     database["source_addresses"].insert_one({**about, "address": f"address-{source_id}", "secrets": []})
     return {"source_id": str(source_id), "source_run_id": str(run_id)}
+
+
+def webhook_of(database: Any, organization_id: str) -> dict[str, str]:
+    """A disabled endpoint with a delivery that was given up."""
+    now = clock.now()
+    endpoint_id, delivery_id = ObjectId(), ObjectId()
+    about = {"organization_id": organization_id, "created_at": now, "updated_at": now}
+    database["webhook_endpoints"].insert_one(
+        {"_id": endpoint_id, **about, "url": "https://example.com/hooks", "description": SECRET, "is_enabled": False}
+    )
+    database["webhook_deliveries"].insert_one(
+        {
+            "_id": delivery_id, **about, "endpoint_id": str(endpoint_id), "event_id": "evt_1", "subject": "document:1",
+            "type": "document.indexed", "body": SECRET, "state": "dead", "queued_at": now, "due_at": now,
+        }
+    )  # fmt: skip
+    return {"webhook_id": str(endpoint_id), "delivery_id": str(delivery_id)}
 
 
 def dead_job(organization_id: str, kb_id: str, document_id: str) -> Body:

@@ -173,7 +173,8 @@ class OpenApiServer:
             case "boolean":
                 return True
             case "string":
-                is_time = name.endswith(("_at", "waiting_since")) or name == "at" or schema.get("format") == "date-time"
+                is_named = name.endswith(("_at", "_until", "waiting_since")) or name == "at"
+                is_time = is_named or schema.get("format") == "date-time"
                 return "2026-11-30T00:00:00Z" if is_time else "text"
             case _:
                 return "value"

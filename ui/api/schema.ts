@@ -2246,6 +2246,178 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Webhooks
+         * @description List the endpoints, oldest first.
+         */
+        get: operations["list_webhooks"];
+        put?: never;
+        /**
+         * Create Webhook
+         * @description Make an endpoint. It receives every change that begins after the answer. The secret is shown once.
+         */
+        post: operations["create_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/webhooks/{webhook_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Webhook
+         * @description Return an endpoint.
+         */
+        get: operations["get_webhook"];
+        /**
+         * Update Webhook
+         * @description Change an endpoint, enable or disable it. Every change that begins after the answer follows the new settings.
+         */
+        put: operations["update_webhook"];
+        post?: never;
+        /**
+         * Delete Webhook
+         * @description Delete an endpoint with its deliveries; pending ones are not sent.
+         */
+        delete: operations["delete_webhook"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/webhooks/{webhook_id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Update Webhook Secret
+         * @description Replace the secret. Both sign each request until the overlap ends. The new one is shown once.
+         */
+        post: operations["update_webhook_secret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/webhooks/{webhook_id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test Webhook
+         * @description Send a `webhook.test` event now, once; return it with the endpoint's answer.
+         */
+        post: operations["test_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/webhooks/{webhook_id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Webhook Deliveries
+         * @description List deliveries with their attempts, latest first.
+         */
+        get: operations["list_webhook_deliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/webhooks/{webhook_id}/deliveries/{delivery_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Webhook Delivery
+         * @description Return a delivery with its attempts.
+         */
+        get: operations["get_webhook_delivery"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/webhooks/{webhook_id}/deliveries/{delivery_id}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replay Webhook Delivery
+         * @description Send an ended delivery again, with the same event id.
+         */
+        post: operations["replay_webhook_delivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/webhooks/{webhook_id}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replay Webhook Deliveries
+         * @description Send all given up deliveries of events since a time again.
+         */
+        post: operations["replay_webhook_deliveries"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/auth/ways": {
         parameters: {
             query?: never;
@@ -2606,7 +2778,7 @@ export interface paths {
         post: operations["create_data_resource"];
         /**
          * Delete Data Resource
-         * @description Delete a data resource with its knowledge base at once, and its documents and tags in the background.
+         * @description Delete a data resource with its knowledge base at once, and its documents in the background.
          *
          *     409 if prompts use the knowledge base.
          */
@@ -2625,7 +2797,7 @@ export interface paths {
         };
         /**
          * Get Data Resource Status
-         * @description Return the state of the last load, with a page of what was read and what failed.
+         * @description Return the state of the last load, with what was read and what failed.
          */
         get: operations["get_data_resource_status"];
         put?: never;
@@ -2645,7 +2817,7 @@ export interface paths {
         };
         /**
          * Get Data Resource Logs
-         * @description Return the log of the last load, with the reasons for a page of skipped and failed items.
+         * @description Return the log of the last load, with the reason for each skipped and failed item.
          */
         get: operations["get_data_resource_logs"];
         put?: never;
@@ -3803,16 +3975,9 @@ export interface components {
             data_resource_id: string;
             /**
              * Logs
-             * @description Lines with their time on the first page, then a line for each skipped and failed item
+             * @description Lines with their time, then a line for each skipped and failed item
              */
             logs: string[];
-            /**
-             * Total Count
-             * @description Number of skipped and failed items
-             */
-            total_count: number;
-            /** Skip */
-            skip: number;
         };
         /**
          * DataResourceReference
@@ -3840,7 +4005,7 @@ export interface components {
         };
         /**
          * DataResourceStatus
-         * @description The state of the last load, with a page of its items in the lists.
+         * @description The state of the last load, with at most 1,000 items in each list.
          */
         DataResourceStatus: {
             /** Data Resource Id */
@@ -3867,13 +4032,6 @@ export interface components {
              * @description Failure of the load
              */
             error: string | null;
-            /**
-             * Total Count
-             * @description Number of all items of the lists
-             */
-            total_count: number;
-            /** Skip */
-            skip: number;
         };
         /**
          * DefaultModelsResponse
@@ -3897,6 +4055,12 @@ export interface components {
             /** Detail */
             detail: string;
         };
+        /**
+         * DeliveryState
+         * @description The state of a delivery.
+         * @enum {string}
+         */
+        DeliveryState: "pending" | "delivered" | "dead";
         /**
          * Depth
          * @description The depth of a run: `quick` reads the rows about vectors, files and texts, `full` also their contents.
@@ -3931,6 +4095,12 @@ export interface components {
              */
             is_operators_server: boolean;
         };
+        /**
+         * DisablingCause
+         * @description The cause for which an endpoint receives nothing.
+         * @enum {string}
+         */
+        DisablingCause: "person" | "gone";
         /**
          * DocumentAtPath
          * @description A document with its path and the hash of its file.
@@ -9795,6 +9965,278 @@ export interface components {
             describe_figures: boolean;
             /** Read Pages */
             read_pages: boolean;
+        };
+        /**
+         * WebhookAttempt
+         * @description One request to an endpoint.
+         */
+        WebhookAttempt: {
+            /** At */
+            at: string;
+            /** Milliseconds */
+            milliseconds: number;
+            /**
+             * Status
+             * @description HTTP status of the answer; null without an answer
+             */
+            status: number | null;
+            /** Error */
+            error: string | null;
+            /**
+             * Answer
+             * @description The first bytes of the answer
+             */
+            answer: string;
+        };
+        /**
+         * WebhookCreate
+         * @description An endpoint to make.
+         * @example {
+         *       "event_types": [
+         *         "document.indexed",
+         *         "document.failed"
+         *       ],
+         *       "url": "https://example.com/hooks"
+         *     }
+         */
+        WebhookCreate: {
+            /**
+             * Url
+             * @description Address that receives the events: https, on the public Internet unless the operator allows its host
+             */
+            url: string;
+            /**
+             * Event Types
+             * @description Types of events; empty: all, also those of later releases
+             * @default []
+             */
+            event_types: components["schemas"]["WebhookEventType"][];
+            /**
+             * Description
+             * @default
+             */
+            description: string;
+            /**
+             * Is Enabled
+             * @default true
+             */
+            is_enabled: boolean;
+        };
+        /**
+         * WebhookDeliveryList
+         * @description A page of deliveries, latest first.
+         */
+        WebhookDeliveryList: {
+            /** Deliveries */
+            deliveries: components["schemas"]["WebhookDeliveryResponse"][];
+            /** Total Count */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * WebhookDeliveryResponse
+         * @description An event for one endpoint, with its latest attempts.
+         */
+        WebhookDeliveryResponse: {
+            /** Delivery Id */
+            delivery_id: string;
+            /**
+             * Event Id
+             * @description The header `webhook-id`: the same for every attempt and endpoint
+             */
+            event_id: string;
+            type: components["schemas"]["WebhookEventType"];
+            /**
+             * Subject
+             * @description The object of the event. Events of a subject are delivered in order
+             */
+            subject: string;
+            /**
+             * Body
+             * @description The request's body; empty once a document was deleted
+             */
+            body: string;
+            state: components["schemas"]["DeliveryState"];
+            /** Created At */
+            created_at: string;
+            /** Next Attempt At */
+            next_attempt_at: string | null;
+            /** Attempt Count */
+            attempt_count: number;
+            /**
+             * Attempts
+             * @description The latest 20, oldest first
+             */
+            attempts: components["schemas"]["WebhookAttempt"][];
+            /** Ended At */
+            ended_at: string | null;
+        };
+        /**
+         * WebhookEventType
+         * @description The type of an event, with the object that it is about and that orders it.
+         * @enum {string}
+         */
+        WebhookEventType: "document.extracted" | "document.failed" | "document.indexed" | "document.removed" | "knowledge_base.active" | "knowledge_base.failed" | "prompt_run.finished" | "source_run.finished" | "quota.near" | "quota.reached" | "drift.repaired" | "webhook.test";
+        /**
+         * WebhookList
+         * @description A page of endpoints, oldest first.
+         */
+        WebhookList: {
+            /** Webhooks */
+            webhooks: components["schemas"]["WebhookResponse"][];
+            /** Total Count */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * WebhookReplay
+         * @description Given up deliveries to send again.
+         * @example {
+         *       "since": "2026-11-01T00:00:00Z"
+         *     }
+         */
+        WebhookReplay: {
+            /**
+             * Since
+             * Format: date-time
+             * @description Events that happened at this time or later
+             */
+            since: string;
+        };
+        /**
+         * WebhookReplayed
+         * @description The number of deliveries that are sent again.
+         */
+        WebhookReplayed: {
+            /** Count */
+            count: number;
+        };
+        /**
+         * WebhookResponse
+         * @description An endpoint, without its secrets.
+         */
+        WebhookResponse: {
+            /** Webhook Id */
+            webhook_id: string;
+            /** Url */
+            url: string;
+            /** Event Types */
+            event_types: components["schemas"]["WebhookEventType"][];
+            /** Description */
+            description: string;
+            /** Is Enabled */
+            is_enabled: boolean;
+            /** @description `gone`: the endpoint answered 410; `person`: by a call */
+            disabled_by: components["schemas"]["DisablingCause"] | null;
+            /** Disabled At */
+            disabled_at: string | null;
+            /** Created At */
+            created_at: string;
+            /** Updated At */
+            updated_at: string;
+            /**
+             * Secret Count
+             * @description Secrets that sign now
+             */
+            secret_count: number;
+            /**
+             * Failures
+             * @description Failed attempts since the last successful one
+             */
+            failures: number;
+            /**
+             * Paused Until
+             * @description Time of the next attempt, since the latest ones failed
+             */
+            paused_until: string | null;
+            /** Last Delivered At */
+            last_delivered_at: string | null;
+        };
+        /**
+         * WebhookRotation
+         * @description A secret to replace.
+         * @example {
+         *       "overlap_seconds": 86400
+         *     }
+         */
+        WebhookRotation: {
+            /**
+             * Overlap Seconds
+             * @description Time for which the secrets before sign as well
+             * @default 86400
+             */
+            overlap_seconds: number;
+        };
+        /**
+         * WebhookUpdate
+         * @description Changed settings of an endpoint; left out: as before.
+         * @example {
+         *       "is_enabled": false
+         *     }
+         */
+        WebhookUpdate: {
+            /**
+             * Url
+             * @description Address that receives the events: https, on the public Internet unless the operator allows its host
+             */
+            url?: string | null;
+            /**
+             * Event Types
+             * @description Types of events; empty: all, also those of later releases
+             */
+            event_types?: components["schemas"]["WebhookEventType"][] | null;
+            /** Description */
+            description?: string | null;
+            /**
+             * Is Enabled
+             * @description False gives up what is pending; it can be replayed once the endpoint is enabled
+             */
+            is_enabled?: boolean | null;
+        };
+        /**
+         * WebhookWithSecret
+         * @description An endpoint with its new secret, which is never shown again.
+         */
+        WebhookWithSecret: {
+            /** Webhook Id */
+            webhook_id: string;
+            /** Url */
+            url: string;
+            /** Event Types */
+            event_types: components["schemas"]["WebhookEventType"][];
+            /** Description */
+            description: string;
+            /** Is Enabled */
+            is_enabled: boolean;
+            /** @description `gone`: the endpoint answered 410; `person`: by a call */
+            disabled_by: components["schemas"]["DisablingCause"] | null;
+            /** Disabled At */
+            disabled_at: string | null;
+            /** Created At */
+            created_at: string;
+            /** Updated At */
+            updated_at: string;
+            /**
+             * Secret Count
+             * @description Secrets that sign now
+             */
+            secret_count: number;
+            /**
+             * Failures
+             * @description Failed attempts since the last successful one
+             */
+            failures: number;
+            /**
+             * Paused Until
+             * @description Time of the next attempt, since the latest ones failed
+             */
+            paused_until: string | null;
+            /** Last Delivered At */
+            last_delivered_at: string | null;
+            /** Secret */
+            secret: string;
         };
         /**
          * WeightsResponse
@@ -19830,6 +20272,791 @@ export interface operations {
             };
         };
     };
+    list_webhooks: {
+        parameters: {
+            query?: {
+                /** @description Number of items to skip */
+                skip?: number;
+                /** @description Maximum number of items */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookList"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookWithSecret"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookResponse"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    update_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookResponse"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    update_webhook_secret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookRotation"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookWithSecret"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    test_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDeliveryResponse"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_webhook_deliveries: {
+        parameters: {
+            query?: {
+                /** @description Only deliveries in this state */
+                state?: components["schemas"]["DeliveryState"] | null;
+                /** @description Number of items to skip */
+                skip?: number;
+                /** @description Maximum number of items */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                webhook_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDeliveryList"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_webhook_delivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+                delivery_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDeliveryResponse"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    replay_webhook_delivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+                delivery_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDeliveryResponse"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    replay_webhook_deliveries: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookReplay"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookReplayed"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_sign_in_ways: {
         parameters: {
             query?: never;
@@ -21129,12 +22356,7 @@ export interface operations {
     };
     get_data_resource_status: {
         parameters: {
-            query?: {
-                /** @description Number of items to skip */
-                skip?: number;
-                /** @description Maximum number of items in all lists */
-                limit?: number;
-            };
+            query?: never;
             header?: never;
             path: {
                 data_resource_id: string;
@@ -21201,12 +22423,7 @@ export interface operations {
     };
     get_data_resource_logs: {
         parameters: {
-            query?: {
-                /** @description Number of items to skip */
-                skip?: number;
-                /** @description Maximum number of items in all lists */
-                limit?: number;
-            };
+            query?: never;
             header?: never;
             path: {
                 data_resource_id: string;

@@ -78,6 +78,7 @@ export async function routes(): Promise<Record<string, string>> {
     people: "/settings/people/",
     tokens: "/settings/tokens/",
     providers: "/settings/providers/",
+    webhooks: "/settings/webhooks/",
     organization: "/settings/organization/",
     "audit-log": "/settings/audit-log/",
   };

@@ -11,6 +11,7 @@ import structlog
 from analytiq.errors import AccessDeniedError
 from analytiq.inference.credentials.encryption import Vault
 from analytiq.models.inbound import InboundSecret
+from analytiq.models.webhook import WebhookSecret
 from analytiq.storage.all_repositories import Repositories
 
 log = structlog.get_logger(__name__)
@@ -33,7 +34,7 @@ class RotationReport:
 
 
 class Rotation:
-    """A walk over all encrypted rows: provider keys, repeated answers, passwords, sources, inbound addresses."""
+    """A walk over all encrypted rows: of providers, repeated answers, passwords, sources, their addresses, webhooks."""
 
     def __init__(self, rows: Repositories, vault: Vault) -> None:
         self._providers = rows.providers
@@ -41,12 +42,14 @@ class Rotation:
         self._documents = rows.documents
         self._sources = rows.sources
         self._addresses = rows.inbound
+        self._endpoints = rows.webhook_endpoints
         self._vault = vault
 
     async def run(self) -> RotationReport:
         """Re-encrypt the rows under older keys; leave unreadable rows unchanged."""
         report = await self._renew_providers() + await self._renew_answers()
         report += await self._renew_passwords() + await self._renew_sources() + await self._renew_addresses()
+        report += await self._renew_webhooks()
         log.info("credentials.rotated", renewed=report.renewed, current=report.current, unreadable=report.unreadable)
         return report
 
@@ -111,6 +114,21 @@ class Rotation:
                     changed = address.model_copy(update={"secrets": tuple(secrets)})
                     await self._addresses.replace_secrets(address, changed)
             after = addresses[-1].id
+        return report
+
+    async def _renew_webhooks(self) -> RotationReport:
+        report, after = RotationReport(), None
+        while endpoints := await self._endpoints.page_of_all(after, BATCH):
+            for endpoint in endpoints:
+                secrets: list[WebhookSecret] = []
+                for secret in endpoint.secrets:
+                    outcome, token = self._renewed(secret.sealed)
+                    secrets.append(secret if token is None else secret.model_copy(update={"sealed": token}))
+                    report += outcome
+                if tuple(secrets) != endpoint.secrets:
+                    changed = endpoint.model_copy(update={"secrets": tuple(secrets)})
+                    await self._endpoints.replace_secrets(endpoint, changed)
+            after = endpoints[-1].id
         return report
 
     def _renewed(self, token: str) -> tuple[RotationReport, str | None]:

@@ -6,6 +6,7 @@ from analytiq.ingestion.documents.part_removal import PartRemoval
 from analytiq.jobs.queue.handling import job
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.job_payloads import CleanDocumentPayload
+from analytiq.models.webhook import document_subject
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.repositories.picture_readings import ReadFile
 from analytiq.telemetry.checkpoints import checkpoint
@@ -30,6 +31,7 @@ class Cleaning:
         self._chats = rows.chats
         self._source_items = rows.source_items
         self._source_runs = rows.source_runs
+        self._deliveries = rows.webhook_deliveries
 
     @job(CleanDocumentPayload)
     async def handle(self, running: RunningJob, payload: CleanDocumentPayload) -> None:
@@ -57,6 +59,7 @@ class Cleaning:
             await self._chats.erase_document(organization_id, document_id)
             await self._source_items.delete_of_document(organization_id, document_id)
             await self._source_runs.delete_of_document(organization_id, document_id)
+            await self._deliveries.forget_subject(organization_id, document_subject(document_id))
             log.info("documents.cleaned", document_id=document_id, files=len(stored))
             return
         replaced = [file_id for file_id in stored if file_id != document.file_id]

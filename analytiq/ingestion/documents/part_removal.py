@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from analytiq.ingestion.documents.requests import clean_request
+from analytiq.ingestion.documents.requests import clean_request, removed_event
 from analytiq.ingestion.documents.storage import Storage
 from analytiq.ingestion.membership import document_changed
 from analytiq.models.job import JobRequest, Priority
@@ -21,6 +21,7 @@ class PartRemoval:
         self._connection = rows.connection
         self._parts = rows.document_parts
         self._jobs = rows.jobs
+        self._outbox = rows.webhook_outbox
         self._storage = storage
 
     async def remove_all(self, organization_id: str, container_id: str) -> int:
@@ -59,5 +60,7 @@ class PartRemoval:
             requests.append(document_changed(organization_id, document.id))
             # Not behind other cleaning: parts of this part are searchable until it is done.
             requests.append(clean_request(organization_id, document.id, priority=Priority.BULK))
+        events = [removed_event(document.id) for document in deleted]
+        await self._outbox.record(session, organization_id, events)
         await self._jobs.enqueue(requests, session=session)
         return len(deleted)

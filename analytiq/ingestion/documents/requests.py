@@ -2,6 +2,7 @@
 
 from analytiq.models.job import JobRequest, Priority
 from analytiq.models.job_payloads import CleanDocumentPayload, ExtractPayload
+from analytiq.models.webhook import WebhookEvent, WebhookEventType
 
 HEAVY_BYTES = 5 * 1024 * 1024
 """Extraction of larger files takes seconds to minutes, of most files milliseconds. The page count is unknown."""
@@ -26,3 +27,8 @@ def clean_request(organization_id: str, document_id: str, *, priority: int = Pri
         organization_id=organization_id,
         priority=priority,
     )
+
+
+def removed_event(document_id: str) -> WebhookEvent:
+    """Return the event of a document's deletion."""
+    return WebhookEvent.of_document(WebhookEventType.DOCUMENT_REMOVED, document_id)

@@ -11,7 +11,7 @@ from analytiq.errors import ConflictError, InvalidInputError, NotFoundError
 from analytiq.ingestion.documents.metadata import validated_metadata
 from analytiq.ingestion.documents.metadata_fields import DeclaredFields, MetadataFields
 from analytiq.ingestion.documents.naming import identity_of, validated_path, validated_source_url
-from analytiq.ingestion.documents.requests import clean_request, extract_request
+from analytiq.ingestion.documents.requests import clean_request, extract_request, removed_event
 from analytiq.ingestion.documents.storage import Storage
 from analytiq.ingestion.membership import document_changed
 from analytiq.models.blocks import Block
@@ -53,6 +53,7 @@ class Documents:
         self._texts = rows.texts
         self._files = rows.files
         self._jobs = rows.jobs
+        self._outbox = rows.webhook_outbox
         self._metadata_fields = metadata_fields
         self._storage = storage
 
@@ -164,6 +165,7 @@ class Documents:
         if deleted is None:
             raise unknown_document(document_id)
         await self._storage.give_back(session, organization_id, byte_size=deleted.byte_size)
+        await self._outbox.record(session, organization_id, [removed_event(document_id)])
         # Parts are searchable until cleaning has deleted them.
         priority = Priority.INTERACTIVE if has_parts else Priority.CLEANING
         requests = [

@@ -13,7 +13,12 @@ from analytiq.errors import EmptyDocumentError, LeaseLostError, PermanentError, 
 from analytiq.ingestion.documents.naming import file_name_of
 from analytiq.ingestion.documents.requests import clean_request
 from analytiq.ingestion.extraction.picture_reader import PictureReader
-from analytiq.ingestion.extraction.small_texts import LONGEST_READ_HERE_BYTES, SmallTextExtraction, read_here
+from analytiq.ingestion.extraction.small_texts import (
+    LONGEST_READ_HERE_BYTES,
+    SmallTextExtraction,
+    extracted_event,
+    read_here,
+)
 from analytiq.ingestion.membership import document_changed
 from analytiq.ingestion.parsing.base import ParseOptions
 from analytiq.ingestion.parsing.formats import hints_of
@@ -79,6 +84,7 @@ class Extraction:
         self._files = rows.files
         self._jobs = rows.jobs
         self._readings = rows.picture_readings
+        self._outbox = rows.webhook_outbox
         self._reader = readers.documents
         self._pictures = readers.pictures
         self._settings = settings
@@ -262,6 +268,9 @@ class Extraction:
                 return False  # deleted, or replaced by another file, whose own job is enqueued
             await self._texts.serve(session, text_id, instead_of=before.text_id)
             await self._settle_password(session, document, is_right=True)
+            await self._outbox.record(
+                session, document.organization_id, [extracted_event(document.id, len(text.pages))]
+            )
             await self._jobs.finish(running.job, session=session)
             requests = [document_changed(document.organization_id, document.id, priority=running.job.priority)]
             if before.text_id is not None:

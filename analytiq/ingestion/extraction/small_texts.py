@@ -19,6 +19,7 @@ from analytiq.jobs.queue.running_batch import RunningBatch
 from analytiq.jobs.queue.running_job import RunningJob
 from analytiq.models.document import Document
 from analytiq.models.text import DocumentText, ParsedDocument, join_pages
+from analytiq.models.webhook import WebhookEvent, WebhookEventType
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.texts import HEAD_CHARACTERS, text_hash
@@ -55,6 +56,7 @@ class SmallTextExtraction:
         self._texts = rows.texts
         self._files = rows.files
         self._jobs = rows.jobs
+        self._outbox = rows.webhook_outbox
 
     async def extract(self, batch: RunningBatch, document_ids: Sequence[str]) -> None:
         """Make the texts of those documents current whose files can be read here."""
@@ -93,6 +95,8 @@ class SmallTextExtraction:
             await self._texts.insert_current(session, organization_id, texts)
             fields = {item.document.id: item.fields for item in kept}
             await self._documents.mark_all_extracted(session, organization_id, fields)
+            events = [extracted_event(item.document.id, item.fields["page_count"]) for item in kept]
+            await self._outbox.record(session, organization_id, events)
             jobs = [item.running.job for item in kept]
             await self._jobs.finish_many(jobs, session=session)
             requests = [
@@ -109,6 +113,11 @@ class SmallTextExtraction:
             for item in served:
                 item.running.note_finished()
         return len(served)
+
+
+def extracted_event(document_id: str, page_count: int) -> WebhookEvent:
+    """Return the event of a document whose text becomes current."""
+    return WebhookEvent.of_document(WebhookEventType.DOCUMENT_EXTRACTED, document_id, page_count=page_count)
 
 
 def read_here(content: bytes, hints: TypeHints) -> tuple[ParsedDocument, str] | None:

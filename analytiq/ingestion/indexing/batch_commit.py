@@ -11,6 +11,7 @@ from analytiq.ingestion.indexing.commit import (
     TruthChangedError,
     entry_of,
     generation_id_of,
+    indexed_event,
     leaving_of,
     sweep_request,
 )
@@ -110,6 +111,8 @@ class BatchCommit:
         skipped = pair.organization.skipped_flaws
         entries = [entry_of(pair.knowledge_base, item.wanted.pair.document, item.generation, skipped) for item in kept]
         before = await self._rows.entries.put_many(session, entries)
+        events = [indexed_event(item.generation) for item in kept]
+        await self._rows.webhook_outbox.record(session, organization_id, events)
         changes, leaving = _changes(kept, before)
         await self._rows.generations.move_many(
             session,

@@ -17,6 +17,7 @@ from analytiq.models.index_entry import Generation, GenerationState, IndexEntry
 from analytiq.models.job import JobRequest, Priority
 from analytiq.models.job_payloads import SweepPayload
 from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.models.webhook import WebhookEvent, WebhookEventType
 from analytiq.settings import IndexingSettings
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.ids import new_id
@@ -42,6 +43,7 @@ class Commit:
         self._epochs = rows.epochs
         self._vectors = rows.vectors
         self._jobs = rows.jobs
+        self._outbox = rows.webhook_outbox
         self._settings = settings
         # Commits of one process to one knowledge base would only abort each other.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -75,6 +77,7 @@ class Commit:
             await self._hold(session, knowledge_base, document, generation)
             before = await self._entries.put(session, entry_of(knowledge_base, document, generation, skipped))
             leaving = leaving_of(before, current)
+            await self._outbox.record(session, document.organization_id, [indexed_event(generation)])
             await self._advance(session, knowledge_base.id, generation.id, leaving)
             await self._finish(session, running, leaving, delay=True)
 
@@ -198,6 +201,16 @@ class Commit:
             lock = asyncio.Lock()
             self._locks[kb_id] = lock
         return lock
+
+
+def indexed_event(generation: Generation) -> WebhookEvent:
+    """Return the event of a generation that becomes current."""
+    return WebhookEvent.of_document(
+        WebhookEventType.DOCUMENT_INDEXED,
+        generation.document_id,
+        knowledge_base_id=generation.kb_id,
+        chunk_count=generation.chunk_count,
+    )
 
 
 def sweep_request(entry: IndexEntry | Generation, *, delay_seconds: float) -> JobRequest:

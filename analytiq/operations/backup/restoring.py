@@ -42,10 +42,10 @@ ORDER = (
     "fs.files", "fs.chunks", "document_text_segments", "document_texts", "knowledge_bases", VECTORS_PREFIX,
     "generations", "document_index", "tags", "spu_ledger", "llm_usage", "prompts", "prompt_versions",
     "prompt_runs", "prompt_results", "chat_threads", "chat_messages", "embedding_cache", "llm_providers", "sources",
-    "source_items", "source_addresses", "docs", "access_tokens",
+    "source_items", "source_addresses", "webhook_endpoints", "docs", "access_tokens",
 )  # fmt: skip
-SECRETS = ("access_tokens", "source_addresses")
-"""Rows by secrets that are unique: a restore under fresh ids leaves them out."""
+SECRETS = ("access_tokens", "source_addresses", "webhook_endpoints")
+"""Rows by secrets that are unique, or that would send a copy's events: a restore under fresh ids leaves them out."""
 AT_ACTIVATION = ("organizations", "kb_epochs")
 
 

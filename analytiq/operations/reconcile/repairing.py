@@ -1,12 +1,15 @@
 """Writer of repairs, under the fence of their pass: a process that slept through its lease repairs nothing."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
+from pydantic import JsonValue
 
 from analytiq.errors import AnalytiqError
 from analytiq.jobs.scheduling.fences import Fence
 from analytiq.models.job import JobRequest
+from analytiq.models.webhook import WebhookEvent, WebhookEventType
 from analytiq.operations.reconcile.report import Drift
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.session import DatabaseError, Session
@@ -49,9 +52,10 @@ class RepairWriter:
 
         async def commit(session: Session) -> int:
             await self.fence.hold(session=session)
-            wanted = [request for item, request in requested if prepare is None or await prepare(session, item)]
-            await self._repositories.jobs.enqueue(wanted, session=session)
-            return len(wanted)
+            kept = [pair for pair in requested if prepare is None or await prepare(session, pair[0])]
+            await self._tell(session, [item for item, _ in kept])
+            await self._repositories.jobs.enqueue([request for _, request in kept], session=session)
+            return len(kept)
 
         count = await run_in_transaction(self._repositories.connection, commit)
         await checkpoint("reconcile.batch_repaired")
@@ -66,13 +70,34 @@ class RepairWriter:
         return sum([not await self._is_held(item.organization_id) and await self._apply(item, act) for item in drift])
 
     async def _apply(self, item: Drift, act: Callable[[Drift], Awaitable[object]]) -> bool:
-        await self.fence.hold()
+        await self._hold_and_tell(item)
         try:
             await act(item)
         except (AnalytiqError, DatabaseError) as error:
             log.warning("reconcile.repair_failed", kind=item.kind.value, kb_id=item.kb_id, error=str(error))
             return False
         return True
+
+    async def _hold_and_tell(self, item: Drift) -> None:
+        """Check the fence; record the repair before it is made, since it may be no transaction."""
+        if not await self._repositories.webhook_outbox.listening(item.organization_id):
+            await self.fence.hold()
+            return
+
+        async def commit(session: Session) -> None:
+            await self.fence.hold(session=session)
+            await self._tell(session, [item])
+
+        await run_in_transaction(self._repositories.connection, commit)
+
+    async def _tell(self, session: Session, drift: Sequence[Drift]) -> None:
+        """Record an event for each kind of drift in each knowledge base."""
+        numbers = Counter((item.organization_id, item.kb_id, item.kind) for item in drift if item.organization_id)
+        for (organization_id, kb_id, kind), number in numbers.items():
+            subject = f"knowledge_base:{kb_id}" if kb_id else f"organization:{organization_id}"
+            data: dict[str, JsonValue] = {"knowledge_base_id": kb_id, "kind": kind.value, "count": number}
+            event = WebhookEvent(WebhookEventType.DRIFT_REPAIRED, subject, data)
+            await self._repositories.webhook_outbox.record(session, organization_id, [event])
 
     async def _is_held(self, organization_id: str) -> bool:
         if not organization_id:

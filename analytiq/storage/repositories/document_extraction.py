@@ -8,9 +8,11 @@ from pymongo.write_concern import WriteConcern
 
 from analytiq import clock
 from analytiq.models.document import Document, DocumentState, Failure
+from analytiq.models.webhook import WebhookEvent, WebhookEventType
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import object_id
 from analytiq.storage.repositories.rows import Row, decode
+from analytiq.storage.repositories.webhook_outbox import WebhookOutbox
 from analytiq.storage.session import Session
 
 
@@ -19,6 +21,7 @@ class DocumentExtraction:
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["docs"]
+        self._outbox = WebhookOutbox(connection)
         # Progress need not survive a failover: it does not wait for a majority.
         self._by_primary = self._collection.with_options(write_concern=WriteConcern(w=1))
 
@@ -114,17 +117,14 @@ class DocumentExtraction:
         session: Session | None = None,
     ) -> None:
         """Record the permanent failure of an extraction; an earlier version's text stays current."""
-        await self._collection.update_one(
-            {"_id": object_id(document_id), "organization_id": organization_id, "file_id": file_id},
-            {
-                "$set": {
-                    "state": DocumentState.FAILED.value,
-                    "error": failure.model_dump(),
-                    "updated_at": clock.now(),
-                }
-            },
-            session=session,
-        )
+        failed: Row = {"state": DocumentState.FAILED.value, "error": failure.model_dump(), "updated_at": clock.now()}
+        query: Row = {"_id": object_id(document_id), "organization_id": organization_id, "file_id": file_id}
+
+        async def write(own: Session | None) -> bool:
+            return (await self._collection.update_one(query, {"$set": failed}, session=own)).matched_count == 1
+
+        event = WebhookEvent.of_document(WebhookEventType.DOCUMENT_FAILED, document_id, code=failure.code)
+        await self._outbox.changing(session, organization_id, event, write)
 
     async def settle_password(
         self, session: Session, organization_id: str, document_id: str, *, offered: str, is_right: bool

@@ -16,9 +16,11 @@ from analytiq.models.knowledge_base import (
     KnowledgeBaseStatus,
     distinct_names,
 )
+from analytiq.models.webhook import WebhookEvent, WebhookEventType
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import object_id, object_ids
 from analytiq.storage.repositories.rows import Row, decode, encode
+from analytiq.storage.repositories.webhook_outbox import WebhookOutbox
 from analytiq.storage.session import Session
 
 NAMES_INDEX = "names_of_shown"
@@ -47,6 +49,11 @@ INDEXES = {
 
 _SHOWN: Row = {"$nin": [status.value for status in _HIDDEN]}
 
+_EVENT_OF_STATUS = {
+    KnowledgeBaseStatus.ACTIVE: WebhookEventType.KNOWLEDGE_BASE_ACTIVE,
+    KnowledgeBaseStatus.ERROR: WebhookEventType.KNOWLEDGE_BASE_FAILED,
+}
+
 
 def shown_among(organization_id: str, kb_ids: Collection[str]) -> Row:
     """Return the query for the organization's knowledge bases with these ids, except those being deleted."""
@@ -59,6 +66,7 @@ class KnowledgeBaseRepository:
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["knowledge_bases"]
         self._majority = self._collection.with_options(read_concern=ReadConcern("majority"))
+        self._outbox = WebhookOutbox(connection)
 
     async def insert(self, session: Session, knowledge_base: KnowledgeBase) -> None:
         """Store a new knowledge base.
@@ -234,15 +242,23 @@ class KnowledgeBaseRepository:
 
     async def set_status(self, knowledge_base: KnowledgeBase, status: KnowledgeBaseStatus) -> bool:
         """Change the status; return False if it is no longer that of `knowledge_base`."""
-        result = await self._collection.update_one(
-            {
-                "_id": object_id(knowledge_base.id),
-                "organization_id": knowledge_base.organization_id,
-                "status": knowledge_base.status.value,
-            },
-            {"$set": {"status": status.value, "updated_at": clock.now()}},
+        query: Row = {
+            "_id": object_id(knowledge_base.id),
+            "organization_id": knowledge_base.organization_id,
+            "status": knowledge_base.status.value,
+        }
+        change: Row = {"$set": {"status": status.value, "updated_at": clock.now()}}
+
+        async def write(session: Session | None) -> bool:
+            return (await self._collection.update_one(query, change, session=session)).modified_count == 1
+
+        event_type = _EVENT_OF_STATUS.get(status)
+        if event_type is None:
+            return await write(None)
+        event = WebhookEvent(
+            event_type, f"knowledge_base:{knowledge_base.id}", {"knowledge_base_id": knowledge_base.id}
         )
-        return result.modified_count == 1
+        return await self._outbox.changing(None, knowledge_base.organization_id, event, write)
 
     async def write_statistics(
         self, knowledge_base: KnowledgeBase, *, document_count: int, chunk_count: int, epoch: int

@@ -8,9 +8,11 @@ from pymongo import IndexModel, ReturnDocument, UpdateOne
 from analytiq import clock
 from analytiq.models.document import Failure
 from analytiq.models.prompt_run import UNFINISHED, PromptRun, RunStatus, RunStep, RunUsage, StepKind
+from analytiq.models.webhook import WebhookEvent, WebhookEventType
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id, object_id, object_ids
 from analytiq.storage.repositories.rows import Row, decode, encode
+from analytiq.storage.repositories.webhook_outbox import WebhookOutbox
 from analytiq.storage.session import Session
 
 INDEXES = {
@@ -59,6 +61,7 @@ class PromptRunRepository:
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["prompt_runs"]
+        self._outbox = WebhookOutbox(connection)
 
     async def insert(self, session: Session, runs: Sequence[PromptRun]) -> None:
         """Store new runs."""
@@ -209,21 +212,20 @@ class PromptRunRepository:
 
     async def finish(self, run: PromptRun, outcome: RunOutcome, *, session: Session | None = None) -> bool:
         """End an unfinished run; return False if it is over already, or gone."""
-        result = await self._collection.update_one(
-            {"_id": object_id(run.id), "organization_id": run.organization_id, "status": _UNFINISHED},
-            {
-                "$set": {
-                    "status": outcome.status.value,
-                    "answer": outcome.answer,
-                    "is_structured": outcome.is_structured,
-                    "error": outcome.error.model_dump() if outcome.error else None,
-                    "warnings": list(outcome.warnings),
-                    "ended_at": clock.now(),
-                }
-            },
-            session=session,
-        )
-        return result.matched_count == 1
+        query: Row = {"_id": object_id(run.id), "organization_id": run.organization_id, "status": _UNFINISHED}
+        ended: Row = {
+            "status": outcome.status.value,
+            "answer": outcome.answer,
+            "is_structured": outcome.is_structured,
+            "error": outcome.error.model_dump() if outcome.error else None,
+            "warnings": list(outcome.warnings),
+            "ended_at": clock.now(),
+        }
+
+        async def write(own: Session | None) -> bool:
+            return (await self._collection.update_one(query, {"$set": ended}, session=own)).matched_count == 1
+
+        return await self._outbox.changing(session, run.organization_id, _finished_event(run, outcome), write)
 
     async def reopen(self, run: PromptRun) -> PromptRun | None:
         """Let a failed run continue from its steps; return None if it has not failed, or is gone."""
@@ -277,3 +279,17 @@ def _used_in(steps: Sequence[RunStep]) -> Row:
         "usage.searches": sum(step.kind is StepKind.TOOL and step.error is None for step in steps),
         "usage.spus": sum(step.spus for step in steps),
     }
+
+
+def _finished_event(run: PromptRun, outcome: RunOutcome) -> WebhookEvent:
+    return WebhookEvent(
+        WebhookEventType.PROMPT_RUN_FINISHED,
+        f"prompt_run:{run.id}",
+        {
+            "run_id": run.id,
+            "prompt_id": run.prompt_id,
+            "document_id": run.document_id,
+            "status": outcome.status.value,
+            "code": outcome.error.code if outcome.error else None,
+        },
+    )

@@ -9,8 +9,12 @@ from typing import Any
 from pymongo import IndexModel, ReturnDocument, UpdateOne
 
 from analytiq.models.quota import OpenReservation, SpuAccount, SpuPurpose
+from analytiq.models.webhook import quota_event
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.rows import Row
+from analytiq.storage.repositories.webhook_outbox import WebhookOutbox
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
 
 INDEXES = {"spu_accounts": [IndexModel([("organization_id", 1)], unique=True)]}
 
@@ -24,7 +28,9 @@ class QuotaRepository:
     """SPU accounts; a caller without an account opens one with the ledger's total."""
 
     def __init__(self, connection: MongoConnection) -> None:
+        self._connection = connection
         self._collection = connection.database["spu_accounts"]
+        self._outbox = WebhookOutbox(connection)
 
     async def reserve(self, reservation_id: str, purpose: SpuPurpose, *, wanted: int, seconds: float) -> int | None:
         """Reserve the available SPUs, at most `wanted`; return their number, 0 if none is left.
@@ -52,10 +58,20 @@ class QuotaRepository:
 
     async def release(self, organization_id: str, reservation_id: str, *, spus: int) -> None:
         """End a reservation of which `spus` were charged; do nothing if it has ended."""
-        await self._collection.update_one(
-            {"_id": organization_id, f"open.{reservation_id}": {"$exists": True}},
-            {"$unset": {f"open.{reservation_id}": ""}, "$inc": {"used": spus}},
-        )
+        query: Row = {"_id": organization_id, f"open.{reservation_id}": {"$exists": True}}
+        change: Row = {"$unset": {f"open.{reservation_id}": ""}, "$inc": {"used": spus}}
+        if not spus or not await self._outbox.listening(organization_id):
+            await self._collection.update_one(query, change)
+            return
+
+        async def commit(session: Session) -> None:
+            row: Row | None = await self._collection.find_one_and_update(
+                query, change, {"quota": 1, "used": 1}, return_document=ReturnDocument.AFTER, session=session
+            )
+            if row is not None:
+                await self._record(session, organization_id, row, before=row["used"] - spus)
+
+        await run_in_transaction(self._connection, commit)
 
     async def expired(self, organization_id: str) -> list[OpenReservation]:
         """Return the organization's expired reservations, by the server's clock."""
@@ -111,6 +127,10 @@ class QuotaRepository:
         ]
         if writes:
             await self._collection.bulk_write(writes, ordered=False)
+
+    async def _record(self, session: Session, organization_id: str, row: Row, *, before: int) -> None:
+        event = quota_event(organization_id, "spus", row.get("quota"), before, row["used"])
+        await self._outbox.record(session, organization_id, [] if event is None else [event])
 
     async def _update(self, organization_id: str, stages: list[dict[str, Any]]) -> Row | None:
         return await self._collection.find_one_and_update(

@@ -27,6 +27,7 @@ from analytiq.storage.repositories.archives import decode_rows
 from analytiq.storage.repositories.jobs import JobRepository
 from analytiq.storage.repositories.restores import RestoreRepository, RestoreRun
 from analytiq.storage.repositories.vectors import VectorRepository, collection_name
+from analytiq.storage.repositories.webhook_endpoints import WebhookEndpointRepository
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
 
@@ -113,6 +114,7 @@ class RestoreTarget:
             key = {"_id": row["_id"]}
             await self._database["organizations"].replace_one(key, row, upsert=True, session=session)
             wanting = [str(item["_id"]) for item in hidden if _wants_work(item)]
+            await WebhookEndpointRepository(self._connection).raise_version(session)
             await jobs.enqueue(requests_of(self._run.organization_id, wanting, prompt_ids), session=session)
 
         await run_in_transaction(self._connection, commit, deadline_seconds=60)

@@ -16,9 +16,11 @@ from analytiq.models.source import (
     SourceRun,
     SourceRunEntry,
 )
+from analytiq.models.webhook import WebhookEvent, WebhookEventType
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id, object_id, object_ids
 from analytiq.storage.repositories.rows import Row, decode, encode
+from analytiq.storage.repositories.webhook_outbox import WebhookOutbox
 from analytiq.storage.session import Session
 
 KEPT_DAYS = 30
@@ -63,6 +65,7 @@ class SourceRunRepository:
     def __init__(self, connection: MongoConnection) -> None:
         self._runs = connection.database["source_runs"]
         self._entries = connection.database["source_run_entries"]
+        self._outbox = WebhookOutbox(connection)
 
     async def open_run(
         self, organization_id: str, source_id: str, *, session: Session | None = None
@@ -127,24 +130,25 @@ class SourceRunRepository:
 
     async def finish(self, run: SourceRun, end: RunEnd, *, session: Session | None = None) -> bool:
         """End an open run; return False if it has ended."""
-        result = await self._runs.update_one(
-            {"_id": object_id(run.id), **_of(run.organization_id, run.source_id), "is_open": True},
-            {
-                "$set": {
-                    "state": end.state.value,
-                    "is_open": False,
-                    # They may have megabytes.
-                    "cursor": None,
-                    "since": None,
-                    "next_since": None,
-                    "error": end.error.model_dump() if end.error else None,
-                    "ended_at": clock.now(),
-                },
-                **_pushing(end.notes),
+        query: Row = {"_id": object_id(run.id), **_of(run.organization_id, run.source_id), "is_open": True}
+        change: Row = {
+            "$set": {
+                "state": end.state.value,
+                "is_open": False,
+                # They may have megabytes.
+                "cursor": None,
+                "since": None,
+                "next_since": None,
+                "error": end.error.model_dump() if end.error else None,
+                "ended_at": clock.now(),
             },
-            session=session,
-        )
-        return result.matched_count == 1
+            **_pushing(end.notes),
+        }
+
+        async def write(own: Session | None) -> bool:
+            return (await self._runs.update_one(query, change, session=own)).matched_count == 1
+
+        return await self._outbox.changing(session, run.organization_id, _finished_event(run, end), write)
 
     async def add_entries(self, session: Session, entries: Sequence[SourceRunEntry]) -> None:
         """Record outcomes of items."""
@@ -220,3 +224,18 @@ def _pushing(notes: Sequence[RunNote]) -> Row:
         return {}
     added = [note.model_dump() for note in notes]
     return {"$push": {"notes": {"$each": added, "$slice": -MOST_NOTES}}}
+
+
+def _finished_event(run: SourceRun, end: RunEnd) -> WebhookEvent:
+    return WebhookEvent(
+        WebhookEventType.SOURCE_RUN_FINISHED,
+        f"source:{run.source_id}",
+        {
+            "run_id": run.id,
+            "source_id": run.source_id,
+            "state": end.state.value,
+            "code": end.error.code if end.error else None,
+            "is_dry_run": run.is_dry_run,
+            "counts": run.counts.model_dump(),
+        },
+    )

@@ -8,9 +8,11 @@ Organizations without a quota have no row and no conflicts; their usage is count
 from pymongo import IndexModel, ReturnDocument
 
 from analytiq.models.storage import StorageAccount, StorageAmount
+from analytiq.models.webhook import WebhookEvent, quota_event
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.documents import COUNTED_BY
 from analytiq.storage.repositories.rows import Row
+from analytiq.storage.repositories.webhook_outbox import WebhookOutbox
 from analytiq.storage.session import Session
 from analytiq.storage.transactions import run_in_transaction
 
@@ -24,6 +26,7 @@ class StorageAccountRepository:
         self._connection = connection
         self._collection = connection.database["storage_accounts"]
         self._documents = connection.database["docs"]
+        self._outbox = WebhookOutbox(connection)
 
     async def get(self, organization_id: str) -> StorageAccount | None:
         """Return the organization's account; None without a quota."""
@@ -41,7 +44,11 @@ class StorageAccountRepository:
             session=session,
             return_document=ReturnDocument.AFTER,
         )
-        return _account(row) if row else None
+        if row is None:
+            return None
+        account = _account(row)
+        await self._outbox.record(session, organization_id, _events(account, change))
+        return account
 
     async def counted(self, organization_id: str, *, session: Session | None = None) -> StorageAmount:
         """Count the organization's documents and bytes now: about 0.1 s for 100,000 documents."""
@@ -93,6 +100,17 @@ class StorageAccountRepository:
     async def organization_ids(self) -> list[str]:
         """Return the organizations with a quota."""
         return [str(row["_id"]) async for row in self._collection.find({}, {"_id": 1}).sort("_id", 1)]
+
+
+def _events(account: StorageAccount, change: StorageAmount) -> list[WebhookEvent]:
+    of_quota = (
+        ("storage_bytes", account.max_bytes, account.used.stored_bytes, change.stored_bytes),
+        ("documents", account.max_documents, account.used.documents, change.documents),
+    )
+    events = [
+        quota_event(account.organization_id, quota, limit, used - added, used) for quota, limit, used, added in of_quota
+    ]
+    return [event for event in events if event is not None]
 
 
 def _account(row: Row) -> StorageAccount:

@@ -97,7 +97,7 @@ async def test_name_that_changes_its_address_after_the_check_is_checked_again(
 def test_services_of_clouds_are_refused_even_if_named(address: str) -> None:
     require = requirement(SourceSettings(private_hosts=("metadata", address)))
     for host in ("metadata", address):
-        with pytest.raises(ForbiddenAddressError, match="never read"):
+        with pytest.raises(ForbiddenAddressError, match="never called"):
             require(host, [address])
     require("metadata", ["10.0.0.1"])
 

@@ -9,6 +9,7 @@ const TABS: readonly TabLink[] = [
   { id: "people", label: "People", href: "/settings/people/" },
   { id: "tokens", label: "Access tokens", href: "/settings/tokens/", needs: "list_access_tokens" },
   { id: "providers", label: "Providers", href: "/settings/providers/" },
+  { id: "webhooks", label: "Webhooks", href: "/settings/webhooks/", needs: "list_webhooks" },
   { id: "organization", label: "Organization", href: "/settings/organization/" },
   { id: "audit-log", label: "Audit log", href: "/settings/audit-log/", needs: "list_audit_entries" },
 ];

@@ -6,7 +6,7 @@ a check and a second look-up. Proxies of the environment are not used, because t
 """
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx
@@ -26,13 +26,18 @@ class ForbiddenAddressError(AccessDeniedError):
 
 
 def outbound_client(operator: SourceSettings, *, connections: int, timeout: httpx.Timeout) -> httpx.AsyncClient:
-    """Return a client without redirects, cookies and proxies.
+    """Return a client of sources without redirects, cookies and proxies.
 
     Its calls raise ForbiddenAddressError for a host with an address that is not public, unless the operator names the
     host.
     """
+    return checked_client(requirement(operator), connections=connections, timeout=timeout)
+
+
+def checked_client(require: RequireAllowed, *, connections: int, timeout: httpx.Timeout) -> httpx.AsyncClient:
+    """Return a client without redirects, cookies and proxies, each of whose connections is checked."""
     return httpx.AsyncClient(
-        transport=checking_transport(requirement(operator), connections=connections),
+        transport=checking_transport(require, connections=connections),
         timeout=timeout,
         cookies=CookieJar(policy=DefaultCookiePolicy(allowed_domains=[])),
         follow_redirects=False,
@@ -41,17 +46,22 @@ def outbound_client(operator: SourceSettings, *, connections: int, timeout: http
 
 
 def requirement(operator: SourceSettings) -> RequireAllowed:
-    """Return the check of a host's resolved addresses."""
-    private_hosts = frozenset(host.lower().rstrip(".") for host in operator.private_hosts)
+    """Return the check of the resolved addresses of a source's host."""
+    return public_or_named(operator.private_hosts, SETTING)
+
+
+def public_or_named(names: Iterable[str], setting: str) -> RequireAllowed:
+    """Return a check of a host's resolved addresses: public, or the host is named by the operator in `setting`."""
+    private_hosts = frozenset(host.lower().rstrip(".") for host in names)
 
     def require(host: str, addresses: Sequence[str]) -> None:
         parsed = [ipaddress.ip_address(address.partition("%")[0]) for address in addresses]
         if any(is_service_of_cloud(address) for address in parsed):
-            raise ForbiddenAddressError(f"The host {host!r} is a service of the cloud of this server: never read.")
+            raise ForbiddenAddressError(f"The host {host!r} is a service of the cloud of this server: never called.")
         # Naming the address would reveal the network here.
         if host.lower().rstrip(".") not in private_hosts and not all(is_public(address) for address in parsed):
             raise ForbiddenAddressError(
-                f"The host {host!r} is not on the public Internet. The operator may allow it in {SETTING}."
+                f"The host {host!r} is not on the public Internet. The operator may allow it in {setting}."
             )
 
     return require

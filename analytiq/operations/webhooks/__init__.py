@@ -1,0 +1,1 @@
+"""Webhooks: events of an organization, sent to its endpoints."""
