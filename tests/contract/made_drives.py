@@ -64,7 +64,7 @@ def made_imap(stack: ExitStack, _: Path) -> Made:
 def made_onedrive(stack: ExitStack, _: Path) -> Made:
     """Return the drive of a user."""
     server = stack.enter_context(GraphServer())
-    settings = {**server.settings, "user": "ada@example.com"}
+    settings = {**server.settings, "user": "ada@example.com", "read_access": True}
 
     def write(name: str, content: str) -> None:
         server.write(name, content)

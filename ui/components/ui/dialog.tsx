@@ -2,12 +2,29 @@
 
 import { X } from "lucide-react";
 import { Dialog as Primitive } from "radix-ui";
-import { useState } from "react";
+import { useRef, useState } from "react";
 
 import { Button, buttonClass } from "./button";
 import { Field, Input } from "./field";
 
 const OVERLAY = "fixed inset-0 z-40 bg-[rgb(8_10_14/45%)]";
+
+/**
+ * Return the focus to where it was when the dialog opened. Radix returns it to a trigger only, and dialogs here have none:
+ * without this, the keyboard begins again at the top of the page.
+ */
+function useFocusReturn() {
+  const before = useRef<Element | null>(null);
+  return {
+    onOpenAutoFocus: () => {
+      before.current = document.activeElement;
+    },
+    onCloseAutoFocus: (event: Event) => {
+      event.preventDefault();
+      if (before.current instanceof HTMLElement) before.current.focus();
+    },
+  };
+}
 
 /** A dialog; a full sheet on a phone. */
 export function Dialog({
@@ -27,12 +44,14 @@ export function Dialog({
   footer?: React.ReactNode;
   wide?: boolean;
 }) {
+  const focusReturn = useFocusReturn();
   return (
     <Primitive.Root open={open} onOpenChange={onOpenChange}>
       <Primitive.Portal>
         <Primitive.Overlay className={OVERLAY} />
         <Primitive.Content
           className={`layer appear fixed inset-0 z-50 flex flex-col overflow-hidden md:inset-auto md:top-[12vh] md:left-1/2 md:max-h-[76vh] md:w-full md:-translate-x-1/2 md:rounded-xl max-md:rounded-none ${wide ? "md:max-w-[720px]" : "md:max-w-[480px]"}`}
+          {...focusReturn}
           {...(description ? {} : { "aria-describedby": undefined })}
         >
           <div className="flex items-start gap-3 px-5 pt-4 pb-2">
@@ -70,11 +89,16 @@ export function BareDialog({
   className: string;
   children: React.ReactNode;
 }) {
+  const focusReturn = useFocusReturn();
   return (
     <Primitive.Root open={open} onOpenChange={onOpenChange}>
       <Primitive.Portal>
         <Primitive.Overlay className={OVERLAY} />
-        <Primitive.Content aria-describedby={undefined} className={`layer appear fixed z-50 overflow-hidden rounded-xl ${className}`}>
+        <Primitive.Content
+          {...focusReturn}
+          aria-describedby={undefined}
+          className={`layer appear fixed z-50 overflow-hidden rounded-xl ${className}`}
+        >
           <Primitive.Title className="sr-only">{title}</Primitive.Title>
           {children}
         </Primitive.Content>

@@ -10,7 +10,7 @@ import { sourceKeys } from "@/api/keys";
 import { Button, ButtonLink } from "@/components/ui/button";
 import { Form, FormFailure, showFailure, useSchemaForm } from "@/components/ui/form";
 
-import { createSource, type SourceBody, type SourceKind, testNewSource } from "./queries";
+import { createSource, isPushOnly, type SourceBody, type SourceKind, testNewSource } from "./queries";
 import { SourceFields } from "./source-fields";
 import { bodyOf, kindFields, renamedFields, sourceSchema, type SourceValues, valuesOf } from "./source-values";
 import { TestDialog } from "./test-dialog";
@@ -37,7 +37,8 @@ export function CreateForm({ kind }: { kind: SourceKind }) {
     onSuccess: async (made, body) => {
       await client.invalidateQueries({ queryKey: sourceKeys.all });
       const isKnownToAnswer = test.data?.is_ok && JSON.stringify(test.variables) === JSON.stringify(body);
-      router.push(`/sources/view/?id=${made.source_id}${isKnownToAnswer ? "" : "&test=1"}`);
+      const next = isPushOnly(kind) ? "&tab=settings" : isKnownToAnswer ? "" : "&test=1";
+      router.push(`/sources/view/?id=${made.source_id}${next}`);
     },
     onError: (error) => showFailure(form, error, renamedFields(error)),
   });
@@ -54,9 +55,11 @@ export function CreateForm({ kind }: { kind: SourceKind }) {
         <Button type="submit" variant="primary" disabled={create.isPending}>
           {create.isPending ? "Adding…" : "Add source"}
         </Button>
-        <Button onClick={() => void form.handleSubmit((values) => runTest(wanted(values)))()}>
-          <PlugZap aria-hidden size={14} /> Test connection
-        </Button>
+        {!isPushOnly(kind) && (
+          <Button onClick={() => void form.handleSubmit((values) => runTest(wanted(values)))()}>
+            <PlugZap aria-hidden size={14} /> Test connection
+          </Button>
+        )}
         <ButtonLink href="/sources/" variant="quiet">
           Cancel
         </ButtonLink>

@@ -26,6 +26,11 @@ export function isLive(run: Pick<Run, "ended_at"> | null | undefined): boolean {
   return Boolean(run) && run?.ended_at === null;
 }
 
+/** True for a source that lists nothing by itself: programs push its items, and there is nothing to run. */
+export function isPushOnly({ kind }: Pick<Source, "kind">): boolean {
+  return kind === "push";
+}
+
 const every = (isAnyLive: boolean) => (isAnyLive ? LIVE_MILLISECONDS : QUIET_MILLISECONDS);
 const sourcePath = (sourceId: string) => ({ ...organizationPath(), source_id: sourceId });
 const runPath = (sourceId: string, runId: string) => ({ ...sourcePath(sourceId), source_run_id: runId });

@@ -8,13 +8,13 @@ import { BusyLine, EmptyState, ErrorState, SkeletonRows } from "@/components/fee
 import { Pager } from "@/components/pager";
 import { State } from "@/components/state";
 import { Time } from "@/components/time";
-import { Button } from "@/components/ui/button";
+import { Button, ButtonLink } from "@/components/ui/button";
 import { DataTable } from "@/components/ui/data-table";
 import { formatCount, formatMilliseconds } from "@/lib/format";
 import { useMay } from "@/state/permissions";
 import { useLastPage } from "@/state/use-last-page";
 
-import { isLive, ROWS, type Run, runsQuery, type Source } from "./queries";
+import { isLive, isPushOnly, ROWS, type Run, runsQuery, type Source } from "./queries";
 import { RunProgress } from "./run-progress";
 import { useRuns } from "./use-runs";
 import { countWords, OUTCOME_WORDS, OUTCOMES, runKind, runState } from "./words";
@@ -58,6 +58,16 @@ export function RunsTab({ source, place }: { source: Source; place: ListPlace })
 function NoRuns({ source }: { source: Source }) {
   const mayRun = useMay("run_source");
   const { start } = useRuns(source.source_id);
+  if (isPushOnly(source)) {
+    return (
+      <EmptyState
+        title="Nothing pushed yet"
+        action={<ButtonLink href={`/sources/view/?id=${source.source_id}&tab=settings`}>Show the inbound address</ButtonLink>}
+      >
+        Programs push items to the inbound address, which the settings open and show. The pushes of each hour are listed here.
+      </EmptyState>
+    );
+  }
   return (
     <EmptyState
       title="No runs yet"

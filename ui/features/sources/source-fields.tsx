@@ -36,7 +36,7 @@ export function SourceFields({
       <div className={SECTION}>
         <SourceTags control={control} />
       </div>
-      <Schedule control={control} />
+      {!kind.isPushed && <Schedule control={control} />}
       <Vanished control={control} />
       <MoreFields control={control} />
     </>

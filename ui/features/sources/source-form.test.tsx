@@ -62,6 +62,19 @@ describe("the form of a new source", () => {
     expect(screen.getByText("https://here.example/callback").closest("p")?.textContent).toContain("choose “Sign in” on its page");
   });
 
+  it("returns the keyboard to where the test was begun", async () => {
+    open(200, { is_ok: true, code: null, problem: null, items: [] });
+    await userEvent.type(field("Name"), "Handbook");
+    await userEvent.type(field("Address"), "https://wiki.example");
+    await userEvent.type(field("Token"), "secret");
+    const begin = screen.getByRole("button", { name: "Test connection" });
+    begin.focus();
+    await userEvent.keyboard("{Enter}");
+    await screen.findByRole("dialog");
+    await userEvent.keyboard("{Escape}");
+    await waitFor(() => expect(document.activeElement).toBe(begin));
+  });
+
   it("asks for what the kind requires and sends nothing", async () => {
     const post = open(201, {});
     await add();

@@ -13,7 +13,7 @@ import { useWayBack } from "@/state/list-place";
 
 import { ExportMenu } from "./export-menu";
 import { DeleteDialog } from "./delete-dialog";
-import { isLive, type Source } from "./queries";
+import { isLive, isPushOnly, type Source } from "./queries";
 import { SignInButton } from "./sign-in-button";
 import { SourceTestDialog } from "./test-dialog";
 import { useRuns } from "./use-runs";
@@ -31,9 +31,10 @@ export function SourceHead({ source }: { source: Source }) {
   const [isDeleting, setDeleting] = useState(false);
   const [testing, setTesting] = useQueryState("test", parseAsString);
   const mayTest = useMay("test_source");
-  const { start } = useRuns(source.source_id);
-  const state = source.last_run ? runState(source.last_run) : { tone: "absent" as const, label: "Not run yet" };
-  const isBusy = start.isPending || isLive(source.last_run);
+  const isPushed = isPushOnly(source);
+  const state = source.last_run
+    ? runState(source.last_run)
+    : { tone: "absent" as const, label: isPushed ? "Nothing pushed yet" : "Not run yet" };
   return (
     <PageHead
       title={source.name}
@@ -41,33 +42,19 @@ export function SourceHead({ source }: { source: Source }) {
       aside={
         <span className="flex items-center gap-3 max-md:basis-full">
           <State tone={state.tone}>{state.label}</State>
-          <span className="text-text-3">{scheduleWords(source.interval_seconds)}</span>
+          {!isPushed && <span className="text-text-3">{scheduleWords(source.interval_seconds)}</span>}
         </span>
       }
     >
-      <May to="run_source">
-        <Button variant="primary" disabled={isBusy} onClick={() => start.mutate({})}>
-          <Play aria-hidden size={14} /> Run now
-        </Button>
-        <Button disabled={isBusy} title="List and compare, and change nothing" onClick={() => start.mutate({ dry_run: true })}>
-          Dry run
-        </Button>
-        {source.tells_changes && (
-          <Button
-            disabled={isBusy}
-            title="List all items, although the source tells its changes"
-            onClick={() => start.mutate({ full: true })}
-          >
-            Run everything again
-          </Button>
-        )}
-      </May>
+      {!isPushed && <RunButtons source={source} />}
       <SignInButton source={source} />
-      <May to="test_source">
-        <Button onClick={() => void setTesting("1")}>
-          <PlugZap aria-hidden size={14} /> <span className="max-md:sr-only">Test connection</span>
-        </Button>
-      </May>
+      {!isPushed && (
+        <May to="test_source">
+          <Button onClick={() => void setTesting("1")}>
+            <PlugZap aria-hidden size={14} /> <span className="max-md:sr-only">Test connection</span>
+          </Button>
+        </May>
+      )}
       <May to="download_source">
         <ExportMenu source={source} />
       </May>
@@ -79,5 +66,29 @@ export function SourceHead({ source }: { source: Source }) {
       {testing !== null && mayTest && <SourceTestDialog source={source} onClose={() => void setTesting(null)} />}
       {isDeleting && <DeleteDialog source={source} parent={parent} onClose={() => setDeleting(false)} />}
     </PageHead>
+  );
+}
+
+function RunButtons({ source }: { source: Source }) {
+  const { start } = useRuns(source.source_id);
+  const isBusy = start.isPending || isLive(source.last_run);
+  return (
+    <May to="run_source">
+      <Button variant="primary" disabled={isBusy} onClick={() => start.mutate({})}>
+        <Play aria-hidden size={14} /> Run now
+      </Button>
+      <Button disabled={isBusy} title="List and compare, and change nothing" onClick={() => start.mutate({ dry_run: true })}>
+        Dry run
+      </Button>
+      {source.tells_changes && (
+        <Button
+          disabled={isBusy}
+          title="List all items, although the source tells its changes"
+          onClick={() => start.mutate({ full: true })}
+        >
+          Run everything again
+        </Button>
+      )}
+    </May>
   );
 }

@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 
 import { ApiError } from "@/api/errors";
 
-import type { Source, SourceBody, SourceKind } from "./queries";
+import { isPushOnly, type Source, type SourceBody, type SourceKind } from "./queries";
 import { fieldsOf, linesOf, readFields, type SchemaField, secretFieldsOf, textsOf } from "./schema-fields";
 
 const PAIRS = z.array(z.object({ key: z.string(), value: z.string() }));
@@ -34,6 +34,8 @@ export interface KindFields {
   credentials: readonly SchemaField[];
   /** Where the service of a sign-in returns the browser; null if the kind has none. */
   signInRedirect: string | null;
+  /** Programs push the items: there are no runs to schedule. */
+  isPushed: boolean;
 }
 
 export function kindFields(kind: SourceKind): KindFields {
@@ -41,6 +43,7 @@ export function kindFields(kind: SourceKind): KindFields {
     settings: fieldsOf(kind.settings_schema),
     credentials: secretFieldsOf(kind.credentials_schema),
     signInRedirect: kind.sign_in_redirect_url,
+    isPushed: isPushOnly(kind),
   };
 }
 

@@ -182,7 +182,7 @@ class GitConnector:
         """See Connector."""
         content = await self._content(item.version or "")
         if content.startswith(LFS_POINTER):
-            raise ItemRefusedError("A pointer of Git LFS: the repository does not have the content itself.")
+            raise ItemRefusedError("Stored in Git LFS: the repository has only a pointer to the content.")
         return FetchedItem(content=_blocks(content), content_type=type_of(item.name), version=item.version)
 
     async def close(self) -> None:

@@ -67,7 +67,7 @@ class DriveConnector(ABC):
         for drive in await self.drives():
             if drive.id == drive_id:
                 try:
-                    return await self._listing.listed(drive, await self.graph.item(drive_id, item_id))
+                    return await self._listing.found(drive, await self.graph.item(drive_id, item_id))
                 except NotFoundError:
                     return None
         return None

@@ -95,8 +95,14 @@ class DriveListing:
                 yield ListedBatch(items=items, removed=removed, cursor=position.written(), is_delta=position.is_delta)
         yield ListedBatch(items=(), cursor=position.written(), is_delta=position.is_delta, next_since=position.since())
 
-    async def listed(self, drive: Drive, item: DriveItem) -> ListedItem | None:
-        """Return a file as an item; None if it is none, or is not chosen."""
+    async def found(self, drive: Drive, item: DriveItem) -> ListedItem | None:
+        """Return a single file as a listing has it; None if it is none, or is not chosen."""
+        found = await self._listed(drive, item)
+        if found is None or not self._scope.reads_access:
+            return found
+        return (await self._with_access(drive, [found]))[0]
+
+    async def _listed(self, drive: Drive, item: DriveItem) -> ListedItem | None:
         if item.folder is not None or item.root is not None or item.deleted is not None or not is_id(item.id):
             return None
         folders = await self._folders_of(drive).names(item.parent.id)
@@ -138,7 +144,7 @@ class DriveListing:
                 raise PositionExpiredError("A folder was deleted, with files that are not named.")
             items.pop(item.id, None)  # the last of several is the present one
             items[item.id] = item
-        found = [await self.listed(drive, item) for item in items.values()]
+        found = [await self._listed(drive, item) for item in items.values()]
         kept = [item for item in found if item is not None]
         if self._scope.reads_access:
             kept = await self._with_access(drive, kept)
