@@ -16,6 +16,7 @@ class SourceKind(Answer):
     description: str
     settings_schema: dict[str, Any]
     credentials_schema: dict[str, Any]
+    sign_in_redirect_url: str | None = None
 
 
 class RunCounts(Answer):
