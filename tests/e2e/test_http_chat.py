@@ -3,16 +3,15 @@
 import json
 import re
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import httpx
 import pytest
 
 from analytiq.client import ChatMessage, Client
-from analytiq.client.chat import ChatEvent
 from tests.e2e.driving import (
     UNKNOWN_ID,
     Body,
@@ -332,7 +331,7 @@ def test_client_streams_and_goes_on_after_its_connection_broke(office: Office, c
             last_id, text = event.id, text + event.text
             if text == "one two":
                 break
-        cast("Generator[ChatEvent]", first).close()
+        first.close()
         releasing = threading.Timer(0.0, chat_server.release)
         releasing.start()
         ended: ChatMessage | None = None
