@@ -272,4 +272,4 @@ class Ingestion:
     @cached_property
     def source_cleaning(self) -> SourceCleaning:
         """The stage that removes the data of a deleted source."""
-        return SourceCleaning(self._rows, self.documents)
+        return SourceCleaning(self._rows, self.documents, self.tags)

@@ -86,6 +86,8 @@ class Source(Stored):
     """True while a job removes its items."""
     deletes_documents: bool = False
     """For a deleted source: its documents go too."""
+    deletes_tag_ids: tuple[str, ...] = ()
+    """For a deleted source: tags that were made for it, which go after its documents unless others use them."""
     created_at: datetime
     updated_at: datetime
 

@@ -16,7 +16,7 @@ from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.organization import Countable, Organization
 from analytiq.models.source import ItemOutcome, Source, SourceRun, SourceRunEntry
 from api.api_route import ApiRoute
-from api.context import NotedTarget, RequestId, ServicesOf, TokenOrganization
+from api.context import NotedTarget, RequestId, ServicesOf, Skip, TokenOrganization
 from api.schemas.compatible import (
     ID_KEY,
     LISTED_ITEMS,
@@ -27,6 +27,7 @@ from api.schemas.compatible import (
     DataResourceStatus,
     EmbeddingsCreate,
     EmbeddingsStatus,
+    ListedLimit,
     LoadStatus,
     RetrieveBody,
     RetrievedPassage,
@@ -37,6 +38,8 @@ from api.schemas.knowledge_bases import KnowledgeBaseCreate
 
 PREFIX = "/api"
 TAG_COLOR = "#64748b"
+TAG_DESCRIPTION = "Made for a data resource, and deleted with it."
+"""Tells the tags of these routes from those of people, who may change it to keep one."""
 SELECTION = " selected"
 """Behind the id: the name of the tag of selected documents."""
 TAKEN = (ItemOutcome.ADDED, ItemOutcome.CHANGED, ItemOutcome.UNCHANGED, ItemOutcome.FAILED)
@@ -73,31 +76,39 @@ async def create_data_resource(
             await services.ingestion.source_runs.start(organization.id, source.id, request_id=request_id)
     except AnalytiqError:
         # The same id may be sent again.
-        await sources.delete(organization.id, source.id, deletes_documents=True, request_id=request_id)
+        await _delete(services, organization, source, resource_id, request_id=request_id)
         raise
     return DataResourceResponse(data_resource_id=resource_id)
 
 
 @router.get("/data-resources/{data_resource_id}/status", operation_id="get_data_resource_status")
 async def get_data_resource_status(
-    services: ServicesOf, organization: TokenOrganization, data_resource_id: str
+    services: ServicesOf,
+    organization: TokenOrganization,
+    data_resource_id: str,
+    skip: Skip = 0,
+    limit: ListedLimit = LISTED_ITEMS,
 ) -> DataResourceStatus:
-    """Return the state of the last load, with what was read and what failed."""
+    """Return the state of the last load, with a page of what was read and what failed."""
     source = await _source(services, organization, data_resource_id)
     run = await _last_run(services, source)
-    entries = await _entries(services, run, TAKEN)
-    return DataResourceStatus.from_run(data_resource_id, run, entries)
+    entries, total = await _entries(services, run, TAKEN, skip=skip, limit=limit)
+    return DataResourceStatus.from_run(data_resource_id, run, entries, total_count=total, skip=skip)
 
 
 @router.get("/data-resources/{data_resource_id}/logs", operation_id="get_data_resource_logs")
 async def get_data_resource_logs(
-    services: ServicesOf, organization: TokenOrganization, data_resource_id: str
+    services: ServicesOf,
+    organization: TokenOrganization,
+    data_resource_id: str,
+    skip: Skip = 0,
+    limit: ListedLimit = LISTED_ITEMS,
 ) -> DataResourceLogs:
-    """Return the log of the last load, with the reason for each skipped and failed item."""
+    """Return the log of the last load, with the reasons for a page of skipped and failed items."""
     source = await _source(services, organization, data_resource_id)
     run = await _last_run(services, source)
-    entries = await _entries(services, run, EXPLAINED)
-    return DataResourceLogs.from_run(data_resource_id, run, entries)
+    entries, total = await _entries(services, run, EXPLAINED, skip=skip, limit=limit)
+    return DataResourceLogs.from_run(data_resource_id, run, entries, total_count=total, skip=skip)
 
 
 @router.delete("/data-resources", operation_id="delete_data_resource")
@@ -109,7 +120,7 @@ async def delete_data_resource(
     target: NotedTarget,
     body: DataResourceReference,
 ) -> DataResourceResponse:
-    """Delete a data resource with its knowledge base at once, and its documents in the background.
+    """Delete a data resource with its knowledge base at once, and its documents and tags in the background.
 
     409 if prompts use the knowledge base.
     """
@@ -119,7 +130,7 @@ async def delete_data_resource(
     knowledge_base = await _knowledge_base(services, organization, source)
     if knowledge_base is not None:
         await services.ingestion.knowledge_bases.delete(organization.id, knowledge_base.id, request_id=request_id)
-    await services.ingestion.sources.delete(organization.id, source.id, deletes_documents=True, request_id=request_id)
+    await _delete(services, organization, source, source.name, request_id=request_id)
     return DataResourceResponse(data_resource_id=body.data_resource_id)
 
 
@@ -195,7 +206,7 @@ async def _tag(services: Services, organization: Organization, name: str) -> str
     if name in known:
         return known[name]
     await services.tenancy.quotas.require_room(organization.id, Countable.TAGS)
-    tag = await services.ingestion.tags.create(organization.id, name=name, color=TAG_COLOR, description="")
+    tag = await services.ingestion.tags.create(organization.id, name=name, color=TAG_COLOR, description=TAG_DESCRIPTION)
     return tag.id
 
 
@@ -209,12 +220,27 @@ async def _last_run(services: Services, source: Source) -> SourceRun | None:
     return pushes[0] if pushes else None
 
 
-async def _entries(services: Services, run: SourceRun | None, outcomes: Sequence[ItemOutcome]) -> list[SourceRunEntry]:
+async def _entries(
+    services: Services, run: SourceRun | None, outcomes: Sequence[ItemOutcome], *, skip: int, limit: int
+) -> tuple[list[SourceRunEntry], int]:
+    """Return a page of the run's entries, and the count of all."""
     if run is None:
-        return []
+        return [], 0
     runs = services.ingestion.source_runs
-    found, _ = await runs.entries(run.organization_id, run, outcomes, skip=0, limit=LISTED_ITEMS)
-    return found
+    return await runs.entries(run.organization_id, run, outcomes, skip=skip, limit=limit)
+
+
+async def _delete(
+    services: Services, organization: Organization, source: Source, resource_id: str, *, request_id: str
+) -> None:
+    """Delete the source of a data resource with its documents, and the tags that were made for it."""
+    names = [resource_id, resource_id + SELECTION]
+    ids = list((await services.repositories.tags.ids_of_names(organization.id, names)).values())
+    tags = await services.repositories.tags.with_ids(organization.id, ids)
+    made = [tag.id for tag in tags if tag.description == TAG_DESCRIPTION]
+    await services.ingestion.sources.delete(
+        organization.id, source.id, deletes_documents=True, deletes_tag_ids=made, request_id=request_id
+    )
 
 
 async def _knowledge_base(services: Services, organization: Organization, source: Source) -> KnowledgeBase | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Literal, Self, cast
 
+from fastapi import Query
 from pydantic import ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
 from analytiq.errors import FieldError, InvalidInputError
@@ -24,7 +25,8 @@ ID_KEY = "data_resource_id"
 LABEL_KEY = "label"
 SHOWN_METADATA = (f"metadata.{ID_KEY}", f"metadata.{LABEL_KEY}")
 LISTED_ITEMS = 1000
-"""Most items in each list of a status, and most reasons in the logs."""
+"""Most items of a page of a status, and most reasons of a page of the logs."""
+ListedLimit = Annotated[int, Query(ge=1, le=LISTED_ITEMS, description="Maximum number of items in all lists")]
 OPTIONS = "loader_options"
 ADDRESSES = ("http://", "https://")
 
@@ -286,7 +288,7 @@ class DataResourceResponse(ResponseBody):
 
 
 class DataResourceStatus(ResponseBody):
-    """The state of the last load, with at most 1,000 items in each list."""
+    """The state of the last load, with a page of its items in the lists."""
 
     data_resource_id: str
     status: LoadStatus = Field(description="NOT_FOUND: nothing was loaded in the last 30 days")
@@ -294,9 +296,13 @@ class DataResourceStatus(ResponseBody):
     failed: list[str] = Field(description="Items that could not be read; the logs say why")
     files: list[str] = Field(description="Items without an address that were read, by id")
     error: str | None = Field(description="Failure of the load")
+    total_count: int = Field(description="Number of all items of the lists")
+    skip: int
 
     @classmethod
-    def from_run(cls, resource_id: str, run: SourceRun | None, entries: list[SourceRunEntry]) -> Self:
+    def from_run(
+        cls, resource_id: str, run: SourceRun | None, entries: list[SourceRunEntry], *, total_count: int, skip: int
+    ) -> Self:
         """Build the response from the entries of all outcomes but removals."""
         failed = [entry.external_id for entry in entries if entry.outcome is ItemOutcome.FAILED]
         taken = [
@@ -311,6 +317,8 @@ class DataResourceStatus(ResponseBody):
             failed=failed,
             files=[each for each in taken if not each.startswith(ADDRESSES)],
             error=None if run is None or run.error is None else run.error.detail,
+            total_count=total_count,
+            skip=skip,
         )
 
 
@@ -331,18 +339,25 @@ class DataResourceLogs(ResponseBody):
     """The log of the last load."""
 
     data_resource_id: str
-    logs: list[str] = Field(description="Lines with their time, then a line for each skipped and failed item")
+    logs: list[str] = Field(
+        description="Lines with their time on the first page, then a line for each skipped and failed item"
+    )
+    total_count: int = Field(description="Number of skipped and failed items")
+    skip: int
 
     @classmethod
-    def from_run(cls, resource_id: str, run: SourceRun | None, entries: list[SourceRunEntry]) -> Self:
+    def from_run(
+        cls, resource_id: str, run: SourceRun | None, entries: list[SourceRunEntry], *, total_count: int, skip: int
+    ) -> Self:
         """Build the response from the entries of skipped and failed items."""
         if run is None:
-            return cls(data_resource_id=resource_id, logs=[])
-        lines = [(note.at, note.text) for note in run.notes]
+            return cls(data_resource_id=resource_id, logs=[], total_count=0, skip=skip)
+        lines = [] if skip else [(note.at, note.text) for note in run.notes]
         lines += [(entry.at, f"{entry.outcome.value}: {entry.name}: {entry.reason or ''}") for entry in entries]
-        if run.error is not None and run.ended_at is not None:
+        if run.error is not None and run.ended_at is not None and not skip:
             lines.append((run.ended_at, f"{run.error.code}: {run.error.detail}"))
-        return cls(data_resource_id=resource_id, logs=[f"{at.isoformat()} {text}" for at, text in lines])
+        logs = [f"{at.isoformat()} {text}" for at, text in lines]
+        return cls(data_resource_id=resource_id, logs=logs, total_count=total_count, skip=skip)
 
 
 class SelectedAddress(RequestBody):

@@ -13,6 +13,7 @@ from pydantic import BaseModel, SecretStr
 from analytiq.client import AsyncClient, Client, DuplicatePolicy, ExternalIdentity, NewDocument, RateLimits, Vision
 from analytiq.client.client import Operations
 from analytiq.client.operations import listing, operation
+from scripts.client_reference import PAGE, page_with_reference
 
 ID = "f" * 24
 MOMENT = datetime(2026, 11, 30, tzinfo=UTC)
@@ -196,3 +197,8 @@ async def test_asynchronous_client_calls_and_returns_the_same(server: OpenApiSer
                 wanted = getattr(synchronous, name)(**arguments)
                 assert got == (list(wanted) if inspect.isgenerator(wanted) else wanted), name
     assert set(server.complaints) == set()
+
+
+def test_reference_lists_what_the_client_has() -> None:
+    text = PAGE.read_text()
+    assert page_with_reference(text) == text, "Run `python -m scripts.client_reference`."

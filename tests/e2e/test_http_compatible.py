@@ -74,9 +74,53 @@ def test_pairs_are_loaded_indexed_found_and_deleted(api: httpx.Client) -> None:
     assert hit["metadata"]["source"]
     assert hit["id"]
     assert len(retrieve(api, standing["kb_id"], "zebrafish", hybrid_search=False)) == 2
+    pages = [
+        accepted(api.get(f"/api/data-resources/{resource}/status", params={"skip": skip, "limit": 1}))
+        for skip in (0, 1, 2)
+    ]
+    assert sorted(item for page in pages for item in page["files"]) == sorted(status["files"])
+    assert [(len(page["files"]), page["total_count"], page["skip"]) for page in pages] == [
+        (1, 2, 0),
+        (1, 2, 1),
+        (0, 2, 2),
+    ]
+    problem_of(api.get(f"/api/data-resources/{resource}/logs", params={"limit": 1001}), 400, field="limit")
+    assert accepted(api.get(f"/api/data-resources/{resource}/logs", params={"skip": 1}))["logs"] == []
     assert accepted(api.request("DELETE", "/api/data-resources", json={"data_resource_id": resource}))
     problem_of(api.get(f"/api/data-resources/{resource}/status"), 404)
     problem_of(api.post("/api/v2/retrieve", json={"kbids": [resource], "query": "Who?"}), 404)
+
+
+def test_deleted_resource_takes_its_tags_along_unless_others_use_them(running: Running) -> None:
+    organization_id, token = make_organization(running, "Compatible tags")
+    with client_with(running, token) as api:
+        own = f"/v0/orgs/{organization_id}"
+        api.post(f"{own}/tags", json={"name": "mine selected", "color": "#112233"}).raise_for_status()
+        resources = ["gone", "kept", "mine"]
+        for name in resources:
+            body = {
+                "data_resource_id": name,
+                "loader": "text_loader",
+                "loader_options": {"text": "Ada.", "name": "a.txt"},
+            }
+            accepted(api.post("/api/data-resources", json=body))
+        for name in resources:
+            loaded(api, name)
+            embedded(api, name, selected_file_urls=[{"url": "a.txt"}])
+        tag_ids = {tag["name"]: tag["tag_id"] for tag in accepted(api.get(f"{own}/tags"))["tags"]}
+        assert tag_ids.keys() == {name + end for name in resources for end in ("", " selected")}
+        other = {"name": "Other", "tag_ids": [tag_ids["kept"]]}
+        api.post(f"{own}/knowledge-bases", json=other).raise_for_status()
+        for name in resources:
+            accepted(api.request("DELETE", "/api/data-resources", json={"data_resource_id": name}))
+        left = eventually(
+            lambda: (
+                (names := {tag["name"] for tag in accepted(api.get(f"{own}/tags"))["tags"]})
+                and len(names) == 2
+                and names
+            )
+        )
+        assert left == {"kept", "mine selected"}
 
 
 def test_selected_files_alone_are_searchable(api: httpx.Client) -> None:

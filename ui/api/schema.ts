@@ -2778,7 +2778,7 @@ export interface paths {
         post: operations["create_data_resource"];
         /**
          * Delete Data Resource
-         * @description Delete a data resource with its knowledge base at once, and its documents in the background.
+         * @description Delete a data resource with its knowledge base at once, and its documents and tags in the background.
          *
          *     409 if prompts use the knowledge base.
          */
@@ -2797,7 +2797,7 @@ export interface paths {
         };
         /**
          * Get Data Resource Status
-         * @description Return the state of the last load, with what was read and what failed.
+         * @description Return the state of the last load, with a page of what was read and what failed.
          */
         get: operations["get_data_resource_status"];
         put?: never;
@@ -2817,7 +2817,7 @@ export interface paths {
         };
         /**
          * Get Data Resource Logs
-         * @description Return the log of the last load, with the reason for each skipped and failed item.
+         * @description Return the log of the last load, with the reasons for a page of skipped and failed items.
          */
         get: operations["get_data_resource_logs"];
         put?: never;
@@ -3975,9 +3975,16 @@ export interface components {
             data_resource_id: string;
             /**
              * Logs
-             * @description Lines with their time, then a line for each skipped and failed item
+             * @description Lines with their time on the first page, then a line for each skipped and failed item
              */
             logs: string[];
+            /**
+             * Total Count
+             * @description Number of skipped and failed items
+             */
+            total_count: number;
+            /** Skip */
+            skip: number;
         };
         /**
          * DataResourceReference
@@ -4005,7 +4012,7 @@ export interface components {
         };
         /**
          * DataResourceStatus
-         * @description The state of the last load, with at most 1,000 items in each list.
+         * @description The state of the last load, with a page of its items in the lists.
          */
         DataResourceStatus: {
             /** Data Resource Id */
@@ -4032,6 +4039,13 @@ export interface components {
              * @description Failure of the load
              */
             error: string | null;
+            /**
+             * Total Count
+             * @description Number of all items of the lists
+             */
+            total_count: number;
+            /** Skip */
+            skip: number;
         };
         /**
          * DefaultModelsResponse
@@ -22356,7 +22370,12 @@ export interface operations {
     };
     get_data_resource_status: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Number of items to skip */
+                skip?: number;
+                /** @description Maximum number of items in all lists */
+                limit?: number;
+            };
             header?: never;
             path: {
                 data_resource_id: string;
@@ -22423,7 +22442,12 @@ export interface operations {
     };
     get_data_resource_logs: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Number of items to skip */
+                skip?: number;
+                /** @description Maximum number of items in all lists */
+                limit?: number;
+            };
             header?: never;
             path: {
                 data_resource_id: string;

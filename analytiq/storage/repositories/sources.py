@@ -100,7 +100,13 @@ class SourceRepository:
         return result.matched_count == 1
 
     async def mark_deleted(
-        self, session: Session, source: Source, *, free_name: str, deletes_documents: bool
+        self,
+        session: Session,
+        source: Source,
+        *,
+        free_name: str,
+        deletes_documents: bool,
+        deletes_tag_ids: Sequence[str] = (),
     ) -> Source | None:
         """Hide the source until a job has removed its rows; return None if it was deleted before."""
         row: Row | None = await self._collection.find_one_and_update(
@@ -109,6 +115,7 @@ class SourceRepository:
                 "$set": {
                     "is_deleted": True,
                     "deletes_documents": deletes_documents,
+                    "deletes_tag_ids": list(deletes_tag_ids),
                     "name": free_name,
                     "next_run_at": None,
                     "credentials": None,

@@ -1,5 +1,6 @@
 """Pages made by JavaScript, in a real Chromium: read as a visitor sees them, and held to the checked addresses."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -125,8 +126,54 @@ async def test_secrets_go_to_the_start_address_only(site: WebSite) -> None:
     assert "/by-redirect" not in keys
 
 
+async def test_shadow_trees_and_frames_of_the_origin_are_read_in_their_places(site: WebSite) -> None:
+    other = f"http://localhost:{site.port}"
+    site.files["/frame/inner"] = Served(
+        b"<p>The frame tells the torque.</p><a href=deeper>Deeper</a><p id=late></p>"
+        b"<script>document.getElementById('late').textContent = 'Twelve newton metres.'</script>"
+    )
+    site.page("/frame/deeper", "The page that only the frame links to.")
+    site.files["/"] = shell(
+        f"""
+        const make = (name, mode, html) => customElements.define(name, class extends HTMLElement {{
+          constructor() {{ super(); this.attachShadow({{ mode }}).innerHTML = html; }}
+        }});
+        const style = '<style>p {{ color: red }}</style>';
+        make('open-card', 'open', style + '<p>Before, <slot>nothing given</slot>, after.</p>');
+        const inner = '<open-card>inner pump</open-card><a href="/linked">x</a>';
+        make('closed-card', 'closed', '<h2>Closed heading</h2>' + inner);
+        document.getElementById('app').innerHTML = '<open-card>a valve</open-card><open-card></open-card>'
+          + '<closed-card></closed-card><iframe src="/frame/inner"></iframe><iframe src="{other}/foreign"></iframe>';
+        """
+    )
+    site.page("/linked", "A page that only a shadow tree links to.")
+    site.page("/foreign", "Words of another origin.")
+    crawled = await Crawler(site).crawl()
+    content = crawled.contents[f"{site.url}/"].decode()
+    words = " ".join(re.sub(r"<(style|script).*?</\1>|<[^>]+>", " ", content, flags=re.DOTALL).split())
+    assert "Before, a valve, after." in words
+    assert "Before, nothing given, after." in words
+    assert "Closed heading Before, inner pump, after." in words
+    assert "The frame tells the torque. Deeper Twelve newton metres." in words
+    assert "another origin" not in words
+    assert sorted(crawled.paths(site)) == ["/", "/frame/deeper", "/linked"]
+    assert all("foreign" not in each.path for each in site.asked)
+
+
+async def test_login_reaches_the_pages_of_its_host_through_redirects_beside_their_own_cookies(site: WebSite) -> None:
+    site.redirect("/data.json/", "/moved")
+    site.files["/moved"] = data("Pumps", "The pump runs at forty bar all day.")
+    site.files["/"] = shell(f"document.cookie = 'own=1'; document.cookie = 'login=overwritten'; {APPLICATION}")
+    crawler = Crawler(site, credentials={"cookie": "login=secret"})
+    crawled = await crawler.crawl()
+    assert b"forty bar" in crawled.contents[f"{site.url}/"]
+    cookies = {each.path: each.headers.get("cookie") for each in site.asked}
+    assert cookies["/moved"] == "login=secret; own=1"
+    assert b"secret" not in crawled.contents[f"{site.url}/"]
+
+
 async def test_pages_that_do_not_end_fail_alone(site: WebSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(browser_module, "PAGE_SECONDS", 5.0)
+    monkeypatch.setattr(browser_module, "PAGE_SECONDS", 8.0)
     monkeypatch.setattr(browser_module, "CLOSE_SECONDS", 1.0)
     monkeypatch.setattr("analytiq.ingestion.sources.systems.web.visiting.MOST_TRIES", 1)
     site.page("/", "A page with links to others.", ["/endless", "/good"])

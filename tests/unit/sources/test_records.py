@@ -1,6 +1,7 @@
 """Question-answer pairs and intents: each record is one item with its label."""
 
 import json
+from collections.abc import Mapping
 
 import pytest
 from pydantic import JsonValue
@@ -14,8 +15,8 @@ from tests.contract.made_sources import opening
 CSV = 'Question;Answer;Category\n"Is it ""open""?";"Yes;\nfrom nine.";Hours\n=cmd|x;No;\nNo answer?;;x\n'
 
 
-async def items_of(kind: str, text: str) -> list[ListedItem]:
-    connector = opening(kind, {"text": text}, SourceSettings())()
+async def items_of(kind: str, text: str, columns: Mapping[str, str] | None = None) -> list[ListedItem]:
+    connector = opening(kind, {"text": text, **(columns or {})}, SourceSettings())()
     return [item async for batch in connector.list_changes(None) for item in batch.items]
 
 
@@ -45,6 +46,21 @@ async def test_pairs_of_json_keep_their_id_when_the_question_changes(text: str) 
     after = await items_of("qna", text.replace("Q1?", "Edited?"))
     assert [item.external_id for item in after] == [item.external_id for item in before] == ["1", "2"]
     assert [a.version == b.version for a, b in zip(after, before, strict=True)] == [False, True]
+
+
+async def test_columns_are_chosen_by_settings_whatever_their_case() -> None:
+    csv = "Frage,Antwort,Thema,Nr,label\nWann?,Um neun.,Zeiten,7,x\n"
+    columns = {"question_column": " frage", "answer_column": "ANTWORT", "label_column": "Thema", "id_column": "Nr"}
+    (item,) = await items_of("qna", csv, columns)
+    assert (item.external_id, item.metadata) == ("7", {"question": "Wann?", "label": "Zeiten"})
+    assert await items_of("qna", csv, {"question_column": "question", "answer_column": "Antwort"}) == []
+    intents = json.dumps([{"name": "greet", "says": ["hi", "hello"], "label": "x"}, {"name": "bye", "says": "ciao"}])
+    items = await items_of("intents", intents, {"label_column": "Name", "example_column": "Says"})
+    assert sorted((item.name, item.metadata["label"]) for item in items) == [
+        ("ciao", "bye"),
+        ("hello", "greet"),
+        ("hi", "greet"),
+    ]
 
 
 async def test_each_example_of_an_intent_has_its_label() -> None:

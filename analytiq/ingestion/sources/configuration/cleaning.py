@@ -2,9 +2,10 @@
 
 import structlog
 
-from analytiq.errors import NotFoundError, TransientError
+from analytiq.errors import ConflictError, NotFoundError, TransientError
 from analytiq.ingestion.documents.service import Documents
 from analytiq.ingestion.sources.jobs import run_request
+from analytiq.ingestion.tags.service import Tags
 from analytiq.jobs.queue.handling import job
 from analytiq.jobs.queue.running_job import RunningJob
 from analytiq.models.job_payloads import CleanSourcePayload
@@ -21,7 +22,7 @@ WAIT_SECONDS = 2.0
 class SourceCleaning:
     """The handler of the cleaning of sources."""
 
-    def __init__(self, rows: Repositories, documents: Documents) -> None:
+    def __init__(self, rows: Repositories, documents: Documents, tags: Tags) -> None:
         self._sources = rows.sources
         self._items = rows.source_items
         self._runs = rows.source_runs
@@ -29,6 +30,7 @@ class SourceCleaning:
         self._jobs = rows.jobs
         self._holds = rows.holds
         self._documents = documents
+        self._tags = tags
 
     @job(CleanSourcePayload)
     async def handle(self, running: RunningJob, payload: CleanSourcePayload) -> None:
@@ -41,6 +43,7 @@ class SourceCleaning:
         await self._holds.require_free(organization_id)
         if source.deletes_documents:
             await self._delete_documents(running, source)
+        await self._delete_tags(source)
         await self._items.delete_of_source(organization_id, source.id)
         await self._runs.delete_of_source(organization_id, source.id)
         await self._addresses.delete_of_source(organization_id, source.id)
@@ -57,6 +60,15 @@ class SourceCleaning:
         ids = [run_request(run).deduplication_key for run in runs]
         if await self._jobs.unfinished_among(ids):
             raise TransientError("The last run of the source is still at work.", retry_after=WAIT_SECONDS)
+
+    async def _delete_tags(self, source: Source) -> None:
+        for tag_id in source.deletes_tag_ids:
+            try:
+                await self._tags.delete(source.organization_id, tag_id)
+            except NotFoundError:
+                continue
+            except ConflictError as error:
+                log.info("sources.tag_kept", source_id=source.id, tag_id=tag_id, reason=error.detail)
 
     async def _delete_documents(self, running: RunningJob, source: Source) -> None:
         query = DocumentQuery(source=source.identity_source)

@@ -137,15 +137,28 @@ class Sources:
         return stored
 
     async def delete(
-        self, organization_id: str, source_id: str, *, deletes_documents: bool, request_id: str | None = None
+        self,
+        organization_id: str,
+        source_id: str,
+        *,
+        deletes_documents: bool,
+        deletes_tag_ids: Sequence[str] = (),
+        request_id: str | None = None,
     ) -> None:
-        """Delete a source and its runs; a job removes their rows, and its documents if wanted."""
+        """Delete a source and its runs; a job removes their rows, and its documents if wanted.
+
+        `deletes_tag_ids`: tags that the job deletes after the documents, unless something else uses them.
+        """
         source = await self.get(organization_id, source_id)
 
         async def commit(session: Session) -> None:
             # The name is free at once; no source is named like this, since ids are unique.
             marked = await self._sources.mark_deleted(
-                session, source, free_name=f"{source.name[:100]} {source.id}", deletes_documents=deletes_documents
+                session,
+                source,
+                free_name=f"{source.name[:100]} {source.id}",
+                deletes_documents=deletes_documents,
+                deletes_tag_ids=deletes_tag_ids,
             )
             if marked is None:
                 raise unknown_source(source_id)

@@ -3,10 +3,25 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from analytiq.ingestion.sources.systems.labelled.connector import LabelledText, RecordConnector, key_of
+from analytiq.ingestion.sources.base import KindSchema, SourceContext
+from analytiq.ingestion.sources.systems.labelled.connector import (
+    LabelledText,
+    RecordConnector,
+    RecordSettings,
+    column_field,
+    key_of,
+    names_of,
+)
 from analytiq.ingestion.sources.systems.labelled.records import Record, value_of
 
 MOST_EXAMPLES = 10_000
+
+
+class IntentsSettings(RecordSettings):
+    """The settings: a text or its address, and the columns of the intents."""
+
+    label_column: str = column_field("label or intent")
+    example_column: str = column_field("example, utterance or text; or examples, a list")
 
 
 class IntentsConnector(RecordConnector):
@@ -17,14 +32,23 @@ class IntentsConnector(RecordConnector):
         "Intents from CSV, JSON or JSON Lines with the fields label (or intent), and example, or examples as a list."
     )
 
+    settings_schema: ClassVar[type[KindSchema]] = IntentsSettings
+
+    def __init__(self, *, settings: KindSchema, credentials: KindSchema, context: SourceContext) -> None:
+        super().__init__(settings=settings, credentials=credentials, context=context)
+        chosen = IntentsSettings.model_validate(settings, from_attributes=True)
+        self._label = names_of(chosen.label_column, "label", "intent")
+        self._lists = names_of(chosen.example_column, "examples", "utterances")
+        self._example = names_of(chosen.example_column, "example", "utterance", "text", "examples")
+
     def texts_of(self, record: Record) -> Iterator[LabelledText]:
         """Yield the examples of an intent; label and example identify each."""
-        label = value_of(record, "label", "intent")
+        label = value_of(record, *self._label)
         if not label:
             return
-        listed = record.get("examples", record.get("utterances"))
+        listed = next((record[name] for name in self._lists if name in record), None)
         examples = [str(each).strip() for each in listed[:MOST_EXAMPLES]] if isinstance(listed, list) else []
-        single = value_of(record, "example", "utterance", "text", "examples")
+        single = value_of(record, *self._example)
         distinct: dict[str, None] = dict.fromkeys([*examples, *([single] if single else [])])
         for example in distinct:
             if example:

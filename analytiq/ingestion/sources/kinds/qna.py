@@ -3,8 +3,25 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from analytiq.ingestion.sources.systems.labelled.connector import LabelledText, RecordConnector, key_of
+from analytiq.ingestion.sources.base import KindSchema, SourceContext
+from analytiq.ingestion.sources.systems.labelled.connector import (
+    LabelledText,
+    RecordConnector,
+    RecordSettings,
+    column_field,
+    key_of,
+    names_of,
+)
 from analytiq.ingestion.sources.systems.labelled.records import Record, value_of
+
+
+class QnaSettings(RecordSettings):
+    """The settings: a text or its address, and the columns of the pairs."""
+
+    question_column: str = column_field("question or q")
+    answer_column: str = column_field("answer or a")
+    label_column: str = column_field("label or category")
+    id_column: str = column_field("id")
 
 
 class QnaConnector(RecordConnector):
@@ -14,15 +31,24 @@ class QnaConnector(RecordConnector):
     description: ClassVar[str] = (
         "Pairs from CSV, JSON or JSON Lines with the fields question, answer, and label or category, and id."
     )
+    settings_schema: ClassVar[type[KindSchema]] = QnaSettings
+
+    def __init__(self, *, settings: KindSchema, credentials: KindSchema, context: SourceContext) -> None:
+        super().__init__(settings=settings, credentials=credentials, context=context)
+        chosen = QnaSettings.model_validate(settings, from_attributes=True)
+        self._question = names_of(chosen.question_column, "question", "q")
+        self._answer = names_of(chosen.answer_column, "answer", "a")
+        self._label = names_of(chosen.label_column, "label", "category")
+        self._id = names_of(chosen.id_column, "id")
 
     def texts_of(self, record: Record) -> Iterator[LabelledText]:
         """Yield the pair of a record. Without an id, the question identifies it."""
-        question, answer = value_of(record, "question", "q"), value_of(record, "answer", "a")
+        question, answer = value_of(record, *self._question), value_of(record, *self._answer)
         if not question or not answer:
             return
-        label = value_of(record, "label", "category")
+        label = value_of(record, *self._label)
         yield LabelledText(
-            key=value_of(record, "id")[:200] or key_of(question),
+            key=value_of(record, *self._id)[:200] or key_of(question),
             title=question,
             text=f"{question}\n\n{answer}",
             metadata={"question": question[:500], **({"label": label[:500]} if label else {})},

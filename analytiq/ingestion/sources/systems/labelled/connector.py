@@ -49,6 +49,17 @@ class RecordSettings(KindSchema):
         return self
 
 
+def column_field(usual: str) -> str:
+    """Return the setting for the name of a column; `usual`: the names that count without it."""
+    return Field(default="", max_length=200, description=f"Heading or field, whatever its case. Empty: {usual}")
+
+
+def names_of(column: str, *usual: str) -> tuple[str, ...]:
+    """Return the names of a column as records have them: the chosen one, or the usual ones."""
+    chosen = column.strip().lower()
+    return (chosen,) if chosen else usual
+
+
 class RecordCredentials(KindSchema):
     """A header for the address."""
 

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
+from urllib.parse import urljoin
 
 import structlog
 
@@ -21,13 +22,14 @@ from analytiq.ingestion.sources.connections.decoding import UnreadableError
 from analytiq.ingestion.sources.connections.outbound import ForbiddenAddressError, requirement
 from analytiq.ingestion.sources.systems.web.addresses import normalized, origin_of
 from analytiq.ingestion.sources.systems.web.checked_proxy import USER, CheckedProxy
+from analytiq.ingestion.sources.systems.web.composed_page import COMPOSED, HAS_WORDS, OPENS_SHADOW_TREES
 from analytiq.ingestion.sources.systems.web.page import MOST_HTML_BYTES
 from analytiq.ingestion.sources.systems.web.requests import USER_AGENT, TooLargeError
 from analytiq.settings import SourceSettings
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as PlaywrightBrowser
-    from playwright.async_api import BrowserContext, Page, Playwright, Route
+    from playwright.async_api import BrowserContext, Page, Playwright, Request, Route
 
 log = structlog.get_logger(__name__)
 
@@ -44,7 +46,8 @@ QUIET_SECONDS = 4.0
 CLOSE_SECONDS = 5.0
 MOST_PAGE_BYTES = 64 * 1024 * 1024
 """Most bytes that a page and all that it loads may have."""
-HAS_WORDS = "() => document.body && document.body.innerText.trim().split(/\\s+/).length >= 5"
+MOST_REDIRECTS = 5
+"""Of a request with the secrets of its origin, within it."""
 _UNNEEDED = frozenset({"image", "media", "font"})
 _ARGUMENTS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic",
@@ -197,6 +200,7 @@ class Browser:
     async def _rendered(self, context: "BrowserContext", address: str) -> RenderedPage:
         from playwright.async_api import TimeoutError as Late
 
+        await context.add_init_script(OPENS_SHADOW_TREES)
         await context.route("**/*", self._request)
         page = await context.new_page()
         context.on("page", _close_popup)
@@ -207,7 +211,9 @@ class Browser:
         size = cast("int", await page.evaluate("() => document.documentElement.outerHTML.length"))
         if size > MOST_HTML_BYTES * 2:
             raise TooLargeError(f"The page has {size:,} characters after its scripts ran.")
-        html = await page.content()
+        html = cast("str | None", await page.evaluate(COMPOSED)) or await page.content()
+        if len(html) > MOST_HTML_BYTES * 2:
+            raise TooLargeError(f"The page has {len(html):,} characters with its frames.")
         return RenderedPage(html.encode("utf-8", "replace"), normalized(page.url) or address)
 
     async def _request(self, route: "Route") -> None:
@@ -222,12 +228,33 @@ class Browser:
             if not self._secrets or address is None or origin_of(address) not in self._origins:
                 await route.continue_()
                 return
-            # Headers of `continue_` would follow redirects to other origins.
-            answer = await route.fetch(headers={**request.headers, **self._secrets}, max_redirects=0)
-            if 300 <= answer.status < 400:
-                await route.abort()
-            else:
+            await self._answer_with_secrets(route)
+
+    async def _answer_with_secrets(self, route: "Route") -> None:
+        """Answer a request to an origin of the secrets. Headers of `continue_` would follow redirects to others."""
+        request = route.request
+        address: str | None = None
+        for _ in range(MOST_REDIRECTS + 1):
+            headers = await self._headers(request, address or request.url)
+            answer = await route.fetch(url=address, headers=headers, max_redirects=0)
+            if not 300 <= answer.status < 400 or "location" not in answer.headers:
                 await route.fulfill(response=answer)
+                return
+            address = normalized(urljoin(answer.url, answer.headers["location"]))
+            if address is None or origin_of(address) not in self._origins or request.method not in {"GET", "HEAD"}:
+                break
+        await route.abort()
+
+    async def _headers(self, request: "Request", address: str) -> dict[str, str]:
+        """Return the headers of a request with the secrets, beside cookies that the site set in the browser."""
+        headers = {**request.headers, **{name.lower(): value for name, value in self._secrets.items()}}
+        if "cookie" in headers:
+            given = {pair.partition("=")[0].strip() for pair in headers["cookie"].split(";")}
+            for cookie in await request.frame.page.context.cookies(address):
+                name, value = cookie.get("name", ""), cookie.get("value", "")
+                if name not in given:
+                    headers["cookie"] += f"; {name}={value}"
+        return headers
 
 
 async def _close_popup(page: "Page") -> None:
