@@ -22,6 +22,8 @@ class BlockKind(StrEnum):
     """Running heads, running feet and page numbers."""
     IMAGE = "image"
     """The description of a picture."""
+    PASSAGE = "passage"
+    """A whole text that is one chunk, such as a question with its answer."""
 
 
 @dataclass(frozen=True, slots=True)

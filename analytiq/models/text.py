@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from analytiq.models.blocks import Block, sound_blocks
+from analytiq.models.blocks import Block, BlockKind, sound_blocks
 from analytiq.models.flaws import Flaw, sound_flaws
 from analytiq.models.parts import FoundPart
 from analytiq.models.pictures import Figure, Picture
@@ -82,6 +82,11 @@ class DocumentText:
     blocks: tuple[Block, ...] = ()
     title: str = ""
     flaws: tuple[Flaw, ...] = ()
+
+    @property
+    def is_passage(self) -> bool:
+        """Return True if the text is to be one chunk, whatever the sizes of the knowledge base."""
+        return [block.kind for block in self.blocks] == [BlockKind.PASSAGE]
 
     @property
     def has_tables(self) -> bool:

@@ -3217,7 +3217,7 @@ export interface components {
          * @description The role of a range of text.
          * @enum {string}
          */
-        BlockKind: "heading" | "paragraph" | "list_item" | "table" | "code" | "quote" | "caption" | "footnote" | "furniture" | "image";
+        BlockKind: "heading" | "paragraph" | "list_item" | "table" | "code" | "quote" | "caption" | "footnote" | "furniture" | "image" | "passage";
         /**
          * BlockResponse
          * @description A block of the text: `text[start:end]` of the whole, without the marks of Markdown before its words.

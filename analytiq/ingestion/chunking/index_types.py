@@ -44,6 +44,8 @@ def chunks_of_types(
 ) -> list[Chunk]:
     """Cut a text; pure CPU work. Return the chunks of all index types, in order of their indexes.
 
+    A passage is one chunk of each type, if it fits into the embedding model's window.
+
     Args:
         text: the whole text.
         chunking: the settings of the knowledge base.
@@ -53,7 +55,11 @@ def chunks_of_types(
     return [
         replace(chunk, chunk_index=first_index_of(index_type) + chunk.chunk_index)
         for index_type in chunking.index_types
-        for chunk in chunks_of(_chunker(index_type, chunking, embed_texts), text, skipped)
+        for chunk in chunks_of(
+            _passage_chunker(chunking) if text.is_passage else _chunker(index_type, chunking, embed_texts),
+            text,
+            skipped,
+        )
     ]
 
 
@@ -96,4 +102,13 @@ def _chunker(index_type: IndexType, chunking: Chunking, embed_texts: "EmbedTexts
                 section_level=chunking.section_level or DEEPEST_SECTION_LEVEL,
             )
         case IndexType.WEBSITE:
-            return create_chunker("page", chunk_size=chunking.longest_chunk, chunk_overlap=0, embed_texts=None)
+            return _whole_chunker(chunking.longest_chunk)
+
+
+def _passage_chunker(chunking: Chunking) -> Chunker:
+    """Return the chunker of texts that are one chunk; only what the embedding model cannot read at once is cut."""
+    return _whole_chunker(max(chunking.chunk_size, chunking.longest_chunk))
+
+
+def _whole_chunker(most_tokens: int) -> Chunker:
+    return create_chunker("page", chunk_size=most_tokens, chunk_overlap=0, embed_texts=None)

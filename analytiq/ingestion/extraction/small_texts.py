@@ -10,8 +10,8 @@ import structlog
 from analytiq.ingestion.membership import document_changed
 from analytiq.ingestion.parsing.base import TypeHints
 from analytiq.ingestion.parsing.formats import HEAD_BYTES, hints_of, text_by_name
-from analytiq.ingestion.parsing.plain_text import parse_utf8
-from analytiq.ingestion.parsing.registry import PLAIN_TEXT_PARSER, default_registry
+from analytiq.ingestion.parsing.plain_text import parse_utf8, passage_pages, plain_pages
+from analytiq.ingestion.parsing.registry import PASSAGE_PARSER, PLAIN_TEXT_PARSER, default_registry
 from analytiq.ingestion.quality.counting import flaw_counts
 from analytiq.ingestion.quality.judging import judged
 from analytiq.ingestion.quality.telling import flaw_warnings
@@ -34,6 +34,9 @@ LONGEST_READ_HERE_BYTES = 256 * 1024
 """Longest UTF-8 text read in this process, in about 2 ms; longer texts would delay its other jobs."""
 MOST_BYTES_TOGETHER = 8 * 1024 * 1024
 """Most bytes of texts in one transaction: about 20 MB fail where the database's cache has 0.25 GB."""
+
+_DIVIDED_BY = {PLAIN_TEXT_PARSER: plain_pages, PASSAGE_PARSER: passage_pages}
+"""Parser → the function by which it makes pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +126,11 @@ def extracted_event(document_id: str, page_count: int) -> WebhookEvent:
 def read_here(content: bytes, hints: TypeHints) -> tuple[ParsedDocument, str] | None:
     """Read a UTF-8 text with a plain-text name, with its content type; return None for any other file."""
     content_type = text_by_name(content[:HEAD_BYTES], hints)
-    # A package may bring a plain text parser of its own, and foreign code runs in the sandbox only.
-    if content_type is None or default_registry().entry_for(content_type).reference != PLAIN_TEXT_PARSER:
+    if content_type is None:
         return None
-    parsed = parse_utf8(content)
+    # A package may bring a plain text parser of its own, and foreign code runs in the sandbox only.
+    divide = _DIVIDED_BY.get(default_registry().entry_for(content_type).reference)
+    parsed = None if divide is None else parse_utf8(content, divide=divide)
     return None if parsed is None else (parsed, content_type)
 
 

@@ -25,6 +25,9 @@ SOURCE_CODE_EXTENSIONS = (
     *(".bash", ".ps1", ".lua", ".r", ".pl", ".css", ".scss", ".proto", ".tf", ".dart"),
 )
 PLAIN_TEXT_PARSER = "analytiq.ingestion.parsing.plain_text:PlainTextParser"
+PASSAGE_TYPE = "text/vnd.analytiq.passage"
+"""A plain text that is to be one chunk; only its sender can say so."""
+PASSAGE_PARSER = "analytiq.ingestion.parsing.plain_text:PassageParser"
 
 BUILT_IN_PARSERS = (
     ParserEntry("analytiq.ingestion.parsing.pdf:PdfParser", ("application/pdf",), (".pdf",)),
@@ -92,6 +95,7 @@ BUILT_IN_PARSERS = (
         ("text/plain",),
         (".txt", ".text", ".log"),
     ),
+    ParserEntry(PASSAGE_PARSER, (PASSAGE_TYPE,), ()),
     ParserEntry(
         "analytiq.ingestion.parsing.structured_data:StructuredDataParser",
         ("application/json", "application/x-ndjson", "application/yaml", "application/xml"),

@@ -29,3 +29,13 @@ async def test_pair_is_one_chunk_and_its_label_is_returned_with_the_hit(sourcing
     edited = json.dumps([{**PAIRS[0], "answer": "Gone."}, PAIRS[1]])
     await sourcing.tenant.services.ingestion.sources.change(sourcing.id, source.id, {"settings": {"text": edited}})
     assert (await sourcing.run(source)).counts == RunCounts(changed=1, unchanged=1, removed=1)
+
+
+async def test_pair_that_is_longer_than_a_chunk_is_one_chunk_with_its_label(sourcing: Sourcing) -> None:
+    kb = await sourcing.tenant.knowledge_base(chunk_size=16, chunk_overlap=0)
+    answer = "\n\n".join(f"Step {number}. Turn valve {number} until it stops." for number in range(40))
+    pair = {"question": "How is the .csv pump emptied.csv", "answer": answer, "label": "pumps"}
+    await sourcing.run(await sourcing.source(kind="qna", settings={"text": json.dumps([pair])}))
+    (result,) = (await sourcing.tenant.search(kb.id, "valve 39")).results
+    assert result.content == f"{pair['question']}\n\n{answer}"
+    assert result.metadata == {"label": "pumps"}

@@ -15,6 +15,7 @@ from analytiq.ingestion.parsing.formats import (
     hints_of,
     text_by_name,
 )
+from analytiq.ingestion.parsing.registry import PASSAGE_TYPE
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -172,8 +173,33 @@ def test_text_told_by_its_name_alone_is_what_detection_says(content: bytes, star
     with TemporaryDirectory() as directory:
         path = Path(directory) / "file"
         path.write_bytes(start + content)
-        hints = hints_of(name, declared="text/html" if len(content) % 2 else None)
+        hints = hints_of(name, declared=(None, "text/html", f"{PASSAGE_TYPE}; charset=utf-8")[len(content) % 3])
         assert text_by_name(start + content, hints) in {None, detect(path, hints)}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"Why a .csv?\n\na,b",
+        b"From: a\nTo: b\nSubject: c\n\nd",
+        b"%PDF-1.4 is how one begins.",
+        b"<html>",
+        b"BZh9 and BM",
+    ],
+    ids=["csv", "mail", "pdf", "html", "magic"],
+)
+def test_text_that_its_sender_calls_a_passage_is_one(stored: Path, content: bytes) -> None:
+    stored.write_bytes(content)
+    hints = hints_of("Why a .csv", declared=PASSAGE_TYPE)
+    assert detect(stored, hints) == text_by_name(content, hints) == PASSAGE_TYPE
+
+
+def test_bytes_that_are_no_text_are_no_passage(stored: Path) -> None:
+    content = b"\x89PNG\r\n\x1a\n" + bytes(range(32)) * 4
+    stored.write_bytes(content)
+    hints = hints_of("a", declared=PASSAGE_TYPE)
+    assert detect(stored, hints) == "image/png"
+    assert text_by_name(content, hints) is None
 
 
 def test_office_file_with_a_password_is_what_its_name_says(stored: Path) -> None:

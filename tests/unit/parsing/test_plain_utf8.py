@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from analytiq.ingestion.parsing.base import ParseOptions
-from analytiq.ingestion.parsing.plain_text import PlainTextParser, parse_utf8
+from analytiq.ingestion.parsing.plain_text import PassageParser, PlainTextParser, parse_utf8, passage_pages
 from analytiq.ingestion.parsing.sanitize import sanitize_document
 from analytiq.models.text import ParsedDocument
 
@@ -30,6 +30,16 @@ def parsed(path: Path, data: bytes) -> ParsedDocument:
 def test_whatever_is_read_here_is_what_the_parser_makes_of_it(path: Path, data: bytes) -> None:
     document = parse_utf8(data)
     assert document is None or document == parsed(path, data)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])).map(str.encode) | st.binary(max_size=200))
+@example(b"How?\n\nSo.\x0cThus.\n")
+def test_passage_that_is_read_here_is_what_the_parser_makes_of_it(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+    made = sanitize_document(PassageParser().parse(path, ParseOptions(), lambda done, total: None))
+    document = parse_utf8(data, divide=passage_pages)
+    assert document is None or document == made
+    assert len(made.pages) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The common part of kinds whose items are records of one text: each record is a document of its own.
 
-A document of one short text is one chunk, whatever the knowledge base's chunker is: it is neither merged with another
-nor split, unless it exceeds a chunk.
+A document of one record is one chunk, whatever the knowledge base's chunker and sizes are: it is neither merged with
+another nor split, unless the embedding model cannot read it at once.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ from typing import ClassVar
 from pydantic import Field, JsonValue, SecretStr, model_validator
 
 from analytiq.errors import InvalidInputError
+from analytiq.ingestion.parsing.registry import PASSAGE_TYPE
 from analytiq.ingestion.sources.base import (
     FetchedItem,
     KindSchema,
@@ -165,6 +166,8 @@ class TextConnector(ABC):
 
 class RecordConnector(TextConnector):
     """Lists the records of one text."""
+
+    content_type: ClassVar[str] = f"{PASSAGE_TYPE}; charset=utf-8"
 
     @abstractmethod
     def texts_of(self, record: Record) -> Iterator[LabelledText]:
