@@ -36,6 +36,7 @@ from analytiq.ingestion.sources.configuration.cleaning import SourceCleaning
 from analytiq.ingestion.sources.configuration.opening import Connectors
 from analytiq.ingestion.sources.configuration.service import Sources
 from analytiq.ingestion.sources.configuration.signing_in import SourceSignIns
+from analytiq.ingestion.sources.configuration.workbooks import Workbooks
 from analytiq.ingestion.sources.export import SourceExport
 from analytiq.ingestion.sources.pushes.addresses import InboundAddresses
 from analytiq.ingestion.sources.pushes.messages import InboundMessages
@@ -223,7 +224,8 @@ class Ingestion:
     @cached_property
     def connectors(self) -> Connectors:
         """Connections to sources."""
-        return Connectors(self._rows, self._services.inference.vault, self._settings)
+        workbooks = Workbooks(self.reader, self._settings.extraction)
+        return Connectors(self._rows, self._services.inference.vault, self._settings, workbooks)
 
     @cached_property
     def sources(self) -> Sources:

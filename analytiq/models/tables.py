@@ -79,6 +79,22 @@ class TablesRead:
 
 
 @dataclass(frozen=True, slots=True)
+class SheetRows:
+    """A sheet of a workbook: the shown text of each row's cells, without empty rows and empty cells at a row's end."""
+
+    name: str
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkbookRows:
+    """The visible sheets of a workbook in order; `warnings` tell what was left out."""
+
+    sheets: tuple[SheetRows, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TableQuery:
     """A query about one table.
 

@@ -1,11 +1,11 @@
 """Sources of the contract's tests: a kind with a source that has known contents."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 
-from analytiq.ingestion.sources.base import Connector, KnownItem, ListedItem, SourceContext
+from analytiq.ingestion.sources.base import Connector, KnownItem, ListedItem, ReadWorkbook, SourceContext
 from analytiq.ingestion.sources.registry import load_kind, validated
 from analytiq.settings import SourceSettings
 
@@ -43,6 +43,7 @@ def opening(
     operator: SourceSettings,
     ending: str = "",
     credentials: Mapping[str, JsonValue] | None = None,
+    read_workbook: ReadWorkbook | None = None,
 ) -> Callable[[], Connector]:
     """Return what connects; items end like this."""
     kind = load_kind(name)
@@ -53,6 +54,8 @@ def opening(
         accepts=lambda path: path.endswith(ending),
         max_item_bytes=1000,
     )
+    if read_workbook is not None:
+        context = replace(context, read_workbook=read_workbook)
     settings = validated(kind.settings_schema, values, field="settings")
     secrets = validated(kind.credentials_schema, credentials or {}, field="credentials")
     return lambda: kind(settings=settings, credentials=secrets, context=context)

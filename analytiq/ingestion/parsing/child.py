@@ -31,6 +31,7 @@ from analytiq.ingestion.parsing.messages import (
     ParseTask,
     PlaceTask,
     QueryTask,
+    SheetsTask,
     TablesTask,
     Task,
     failure_of,
@@ -41,7 +42,7 @@ from analytiq.ingestion.parsing.rights import attempts, giving_up, kernel
 from analytiq.ingestion.parsing.sanitize import sanitize_document, sanitize_text
 from analytiq.ingestion.quality.judging import judged
 from analytiq.models.boxes import PageWords
-from analytiq.models.tables import QueryAnswer, TablesRead
+from analytiq.models.tables import QueryAnswer, TablesRead, WorkbookRows
 from analytiq.models.text import ParsedDocument, join_pages
 
 PROGRESS_INTERVAL_SECONDS = 0.1
@@ -145,6 +146,8 @@ def _do(task: Task, bound: _Bound) -> Outcome:
                 return Outcome(examination=_examine(task, bound))
             case TablesTask():
                 return Outcome(tables=_read_tables(task, bound))
+            case SheetsTask():
+                return Outcome(workbook=_read_sheets(task, bound))
             case QueryTask():
                 return Outcome(answer=_answer(task, bound))
     except BaseException as error:  # noqa: BLE001 -- a panic of a Rust extension is no Exception, and this is the last stop
@@ -185,7 +188,7 @@ def _parsed(parser: Parser, path: Path, task: ParseTask, bound: _Bound) -> Parse
     return replace(document, warnings=warnings, parts=parts.found)
 
 
-def _opened(task: ParseTask | PlaceTask | TablesTask, bound: _Bound) -> Path:
+def _opened(task: ParseTask | PlaceTask | TablesTask | SheetsTask, bound: _Bound) -> Path:
     """Give up rights, then return the path of the file, or of its decrypted copy."""
     bound.room_for_copy = decryption.room_for_copy(task.path, task.options.password)
     bound.opens_package = bound.room_for_copy is not None and decryption.is_package(task.path)
@@ -198,7 +201,7 @@ def _parser_of_copy(path: Path) -> Parser | None:
     return None if content_type is None else load_parser(BUILT_IN.entry_for(content_type).reference)
 
 
-def _files_of(task: ParseTask | PlaceTask | TablesTask) -> list[Path]:
+def _files_of(task: ParseTask | PlaceTask | TablesTask | SheetsTask) -> list[Path]:
     return [task.path] if task.options.ocr_data_dir is None else [task.path, task.options.ocr_data_dir]
 
 
@@ -227,6 +230,19 @@ def _read_tables(task: TablesTask, bound: _Bound) -> TablesRead:
     text = join_pages(document.pages, title=document.title)
     with open(bound.outcome_descriptor, "r+b", closefd=False) as file:
         return write_tables(collector.tables(), text, file, needs_header=task.needs_header)
+
+
+def _read_sheets(task: SheetsTask, bound: _Bound) -> WorkbookRows:
+    """Parse the workbook as ever, and keep the rows of its sheets."""
+    # Not imported with this module, which the server imports before the parsers.
+    from analytiq.ingestion.tables.sheets import SheetCollector, collecting_sheets
+
+    parser: Parser = load_parser(task.parser)
+    path = _opened(task, bound)
+    collector = SheetCollector(task.sheet)
+    with collecting_sheets(collector):
+        document = parser.parse(path, task.options, ProgressReporter(bound.channel))
+    return WorkbookRows(collector.sheets(), tuple(map(sanitize_text, document.warnings)))
 
 
 def _answer(task: QueryTask, bound: _Bound) -> QueryAnswer:

@@ -30,7 +30,7 @@ from analytiq.ingestion.parsing.isolation import Examination, Isolation
 from analytiq.ingestion.parsing.limits import ParseLimits
 from analytiq.ingestion.parsing.registry import cannot_import
 from analytiq.models.boxes import PageWords
-from analytiq.models.tables import DocumentTable, QueryAnswer, TableQuery, TablesRead
+from analytiq.models.tables import DocumentTable, QueryAnswer, TableQuery, TablesRead, WorkbookRows
 from analytiq.models.text import ParsedDocument
 
 MAX_MESSAGE_BYTES = 64 * 1024
@@ -102,6 +102,18 @@ class TablesTask:
 
 
 @dataclass(frozen=True, slots=True)
+class SheetsTask:
+    """Read the rows of a workbook's sheets; those of one sheet only, if it is named."""
+
+    path: Path
+    parser: str
+    """`module:Class`."""
+    options: ParseOptions
+    sheet: str
+    kind: Literal["sheets"] = "sheets"
+
+
+@dataclass(frozen=True, slots=True)
 class QueryTask:
     """Answer a query about the rows of one table."""
 
@@ -126,7 +138,7 @@ class QueryRequest:
     query: TableQuery
 
 
-Task = ParseTask | PlaceTask | DetectTask | ExamineTask | TablesTask | QueryTask
+Task = ParseTask | PlaceTask | DetectTask | ExamineTask | TablesTask | SheetsTask | QueryTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +193,7 @@ class Outcome:
     content_type: str | None = None
     examination: Examination | None = None
     tables: TablesRead | None = None
+    workbook: WorkbookRows | None = None
     answer: QueryAnswer | None = None
     failure: Failure | None = None
 

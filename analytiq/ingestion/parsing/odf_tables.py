@@ -12,6 +12,7 @@ from analytiq.ingestion.parsing.sheet_text import CellBudget, one_line
 from analytiq.ingestion.parsing.spans import Span, SpannedRow
 from analytiq.ingestion.parsing.xml_part import Element
 from analytiq.ingestion.tables.collecting import valued
+from analytiq.ingestion.tables.sheets import with_lines
 
 _HIDDEN = frozenset({"collapse", "filter"})
 _MOST_COLUMNS = 16_384
@@ -165,7 +166,7 @@ class _Walk:
                 words.append(self._reader.characters(paragraph, drawn))
                 self._read.drawn += drawn
         self._read.drawn += cell.iterchildren("{*}frame", "{*}custom-shape", "{*}rect", "{*}g")
-        text = one_line(" ".join(words)) if has_paragraph else _stated_value(cell)
+        text = with_lines(one_line(" ".join(words)), "\n".join(words)) if has_paragraph else _stated_value(cell)
         return valued(text, _typed_value(cell)), one_line(" ".join(notes))
 
 

@@ -21,6 +21,7 @@ from analytiq.ingestion.parsing.sheet_text import hidden_slides, one_line, sheet
 from analytiq.ingestion.parsing.spans import filled_rows
 from analytiq.ingestion.parsing.titles import telling_title
 from analytiq.ingestion.parsing.xml_part import Element, parsed_xml
+from analytiq.ingestion.tables.sheets import begin_sheet, collected_rows
 from analytiq.models.blocks import BlockKind
 from analytiq.models.text import ParsedDocument, ParsedPage
 
@@ -132,9 +133,10 @@ class _Document:
         writer, builder = self._writer, self._writer.builder
         name = one_line(attribute(table, "name"))
         builder.heading(name, 1)
+        begin_sheet(name)
         read = table_rows(table, writer, writer.budget)
         rows = chain(read.header, read.rows)
-        builder.table(sheet_lines(filled_rows(rows, writer.budget)))
+        builder.table(sheet_lines(collected_rows(filled_rows(rows, writer.budget))))
         for drawn in chain(read.drawn, *(shapes.iterchildren("*") for shapes in table.iterchildren("{*}shapes"))):
             writer.write_one(drawn)
         if read.notes:

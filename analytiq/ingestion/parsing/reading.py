@@ -23,12 +23,13 @@ from analytiq.ingestion.parsing.sandbox import (
     parse_in_child,
     place_words_in_child,
     query_in_child,
+    read_sheets_in_child,
     read_tables_in_child,
 )
 from analytiq.models.boxes import PageWords
 from analytiq.models.document import Document
 from analytiq.models.page_reading import PageReading
-from analytiq.models.tables import QueryAnswer, TablesRead
+from analytiq.models.tables import QueryAnswer, TablesRead, WorkbookRows
 from analytiq.models.text import ParsedDocument
 from analytiq.settings import ExtractionSettings
 
@@ -142,6 +143,30 @@ class DocumentReader:
                     limits=replace(limits, memory_bytes=granted),
                     isolation=self._isolation,
                     rows_file=rows_file,
+                )
+
+        return await self._with_memory(byte_size, read_with)
+
+    async def read_sheets(
+        self, path: Path, *, organization_id: str, byte_size: int, content_type: str, options: ParseOptions, sheet: str
+    ) -> WorkbookRows:
+        """Read the rows of a workbook's sheets, with the limits of `parse`; see `read_sheets_in_child`."""
+        limits = ParseLimits(
+            cpu_seconds=self._cpu_seconds(byte_size, content_type, options),
+            wall_seconds=self._settings.wall_seconds,
+            output_bytes=self._settings.output_bytes,
+            file_bytes=byte_size,
+        )
+
+        async def read_with(memory_bytes: int) -> WorkbookRows:
+            async with self._memory.grant(memory_bytes, organization_id) as granted:
+                return await read_sheets_in_child(
+                    path,
+                    content_type=content_type,
+                    options=options,
+                    sheet=sheet,
+                    limits=replace(limits, memory_bytes=granted),
+                    isolation=self._isolation,
                 )
 
         return await self._with_memory(byte_size, read_with)

@@ -36,6 +36,7 @@ from analytiq.ingestion.parsing.messages import (
     PlaceTask,
     Progress,
     QueryTask,
+    SheetsTask,
     Started,
     TablesTask,
     Task,
@@ -45,7 +46,7 @@ from analytiq.ingestion.parsing.outcome_file import MAX_UNPACKED_BYTES, read_out
 from analytiq.ingestion.parsing.registry import default_registry
 from analytiq.ingestion.parsing.servers import RETRY_SECONDS, Server, running_server
 from analytiq.models.boxes import PageWords
-from analytiq.models.tables import QueryAnswer, TablesRead
+from analytiq.models.tables import QueryAnswer, TablesRead, WorkbookRows
 from analytiq.models.text import ParsedDocument
 
 START_SECONDS = 60.0
@@ -139,6 +140,23 @@ async def read_tables_in_child(
     if outcome.tables is None:
         raise CorruptFileError("The tables of the document cannot be read: upload an undamaged copy.")
     return outcome.tables
+
+
+async def read_sheets_in_child(
+    path: Path,
+    *,
+    content_type: str,
+    options: ParseOptions,
+    sheet: str,
+    limits: ParseLimits,
+    isolation: Isolation = BEST_EFFORT,
+) -> WorkbookRows:
+    """Return the sheets of a workbook, only the named one with rows; raise the errors of `parse_in_child`."""
+    task = SheetsTask(path, default_registry().entry_for(content_type).reference, options, sheet)
+    outcome = await _outcome_of(task, limits, isolation)
+    if outcome.workbook is None:
+        raise CorruptFileError("The sheets of the workbook cannot be read: save it again.")
+    return outcome.workbook
 
 
 async def query_in_child(

@@ -32,6 +32,7 @@ from analytiq.ingestion.parsing.table_lines import TableLine, TitleLine, lines_b
 from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.ingestion.parsing.xml_part import parsed_xml
 from analytiq.ingestion.tables.collecting import valued
+from analytiq.ingestion.tables.sheets import begin_sheet, collected_rows, with_lines
 from analytiq.models.blocks import BlockKind
 from analytiq.models.text import ParsedPage
 
@@ -86,6 +87,7 @@ class SheetPages:
         builder = TextBuilder()
         name = one_line(without_escapes(sheet.name))
         builder.heading(name, 1)
+        begin_sheet(name)
         if isinstance(sheet, WorkSheet):
             self._write_cells(builder, sheet)
         else:
@@ -147,7 +149,8 @@ class SheetPages:
         if is_hidden or self._sight.is_unseen(cell, has_looks=has_looks):
             self._hidden.cells += 1
             return ""
-        return valued(shown_value(without_escapes(value) if isinstance(value, str) else value, number_format), value)
+        original = without_escapes(value) if isinstance(value, str) else value
+        return valued(with_lines(shown_value(original, number_format), original), value)
 
     def _write_drawings(self, builder: TextBuilder, part: str) -> None:
         for drawing in relations(self._archive, part):
@@ -223,10 +226,10 @@ def _lines(
 
     for table, group in groupby(rows, key=table_of):
         if table is None:
-            yield from sheet_lines(cells(group))
+            yield from sheet_lines(collected_rows(cells(group)))
             continue
         if table.name:
             yield TitleLine(table.name)
-        body = cells(group)
+        body = collected_rows(cells(group))
         header = list(islice(body, table.header_rows))
         yield from lines_below_header(header, body)

@@ -23,6 +23,7 @@ from analytiq.ingestion.parsing.summary_information import stated_title
 from analytiq.ingestion.parsing.text_builder import TextBuilder
 from analytiq.ingestion.parsing.titles import telling_title
 from analytiq.ingestion.tables.collecting import valued
+from analytiq.ingestion.tables.sheets import begin_sheet, collected_rows, with_lines
 from analytiq.models.text import ParsedDocument, ParsedPage
 
 _NOUN = "workbook"
@@ -110,7 +111,8 @@ def _read(book: Any, title: str, options: ParseOptions, report_progress: ReportP
 def _page(page_number: int, name: str, sheet: "_Sheet") -> ParsedPage:
     builder = TextBuilder()
     builder.heading(name, 1)
-    builder.table(sheet_lines(filled_rows(sheet.rows(), sheet.budget)))
+    begin_sheet(name)
+    builder.table(sheet_lines(collected_rows(filled_rows(sheet.rows(), sheet.budget))))
     if notes := list(sheet.notes()):
         builder.heading("Notes", 2)
         for note in notes:
@@ -183,7 +185,7 @@ class _Sheet:
         if kind == xlrd.XL_CELL_DATE:
             moment = self._moment(value, number_format)
             return valued(shown_value(moment, number_format), moment)
-        return valued(shown_value(value, number_format), value)
+        return valued(with_lines(shown_value(value, number_format), value), value)
 
     def _number_format(self, cell: Any) -> str:
         formats = self._book.xf_list

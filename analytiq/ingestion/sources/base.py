@@ -11,7 +11,8 @@ from typing import ClassVar, Protocol
 from pydantic import BaseModel, ConfigDict, JsonValue
 from pydantic.config import JsonDict
 
-from analytiq.errors import AnalytiqError, PermanentError, TransientError
+from analytiq.errors import AnalytiqError, PermanentError, TransientError, UnsupportedFormatError
+from analytiq.models.tables import WorkbookRows
 from analytiq.settings import SourceSettings
 
 LONGEST_NOTE = 64 * 1024
@@ -151,6 +152,25 @@ Accepts = Callable[[str], bool]
 """Returns True if the source's patterns accept a path or address."""
 
 
+class ReadWorkbook(Protocol):
+    """Reads the sheets of a workbook (XLSX, XLS, ODS) in a process without rights, as its bytes may be hostile."""
+
+    async def __call__(self, content: bytes, *, sheet: str = "") -> WorkbookRows:
+        """Return all visible sheets in order; if one is named, only that one has rows.
+
+        Raises:
+            UnsupportedFormatError: the bytes are no workbook.
+            PermanentError: it is encrypted, damaged, or beyond a limit; the detail says so.
+        """
+        ...
+
+
+async def _read_no_workbook(content: bytes, *, sheet: str = "") -> WorkbookRows:
+    """Refuse a workbook where nothing can read it."""
+    del content, sheet
+    raise UnsupportedFormatError("Workbooks cannot be read here: save the sheet as CSV.")
+
+
 def _note_nothing() -> None:
     """Note no answer."""
 
@@ -174,6 +194,7 @@ class SourceContext:
         keep_credentials: stores renewed credentials, unless a person changed the credentials meanwhile.
         note_answer: called at each answer by a connector whose batches take seconds of work: otherwise its run passes
             for one that waits, and leaves its slot.
+        read_workbook: reads the sheets of a workbook; refuses it where none can be read.
     """
 
     organization_id: str
@@ -184,6 +205,7 @@ class SourceContext:
     since: str | None = None
     keep_credentials: KeepCredentials = _keep_nothing
     note_answer: Callable[[], None] = _note_nothing
+    read_workbook: ReadWorkbook = _read_no_workbook
 
 
 class Connector(Protocol):

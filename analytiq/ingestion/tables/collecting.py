@@ -156,3 +156,8 @@ def valued(text: str, value: object) -> str:
     cell = ValuedText(text)
     cell.value = value
     return cell
+
+
+def sanitize_cell(text: str) -> str:
+    """Return a text that UTF-8 and the query engine can hold: without NUL and lone surrogates."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()

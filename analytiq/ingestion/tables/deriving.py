@@ -8,7 +8,7 @@ from typing import BinaryIO, Final, TextIO
 
 from pydantic import JsonValue
 
-from analytiq.ingestion.tables.collecting import CollectedTable
+from analytiq.ingestion.tables.collecting import CollectedTable, sanitize_cell
 from analytiq.ingestion.tables.columns import TypedColumn, style_of, typed_column
 from analytiq.models.tables import ColumnType, DocumentTable, TablesRead
 from analytiq.models.text import DocumentText, PageSpan
@@ -122,11 +122,6 @@ def _cell(row: Sequence[str], place: int, longest: int) -> str:
     if cell.isprintable():  # ValuedText stays as it is
         return cell if len(cell) <= longest else cell[:longest]
     return sanitize_cell(cell)[:longest]
-
-
-def sanitize_cell(text: str) -> str:
-    """Return a text that UTF-8 and the query engine can hold: without NUL and lone surrogates."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def shown(column: TypedColumn, row: int) -> JsonValue:

@@ -1,9 +1,17 @@
 """Question-answer pairs as a source: each is one chunk, and the hit has its label."""
 
 import json
+from io import BytesIO
+from pathlib import Path
+
+from openpyxl import Workbook
 
 from analytiq.models.source import RunCounts
+from analytiq.settings import SourceSettings
+from tests.fakes.web_site import Served, WebSite
+from tests.integration.conftest import Compose
 from tests.integration.sources.conftest import Sourcing
+from tests.integration.tenant import new_tenant
 
 PAIRS = [
     {
@@ -39,3 +47,28 @@ async def test_pair_that_is_longer_than_a_chunk_is_one_chunk_with_its_label(sour
     (result,) = (await sourcing.tenant.search(kb.id, "valve 39")).results
     assert result.content == f"{pair['question']}\n\n{answer}"
     assert result.metadata == {"label": "pumps"}
+
+
+async def test_pairs_of_a_workbook_at_an_address_are_read_and_stay_current(
+    compose_services: Compose, tmp_path: Path
+) -> None:
+    services = await compose_services(sources=SourceSettings(private_hosts=("127.0.0.1",)))
+    sourcing = Sourcing(await new_tenant(services), tmp_path)
+    with WebSite() as site:
+        site.files["/faq"] = Served(_workbook(*PAIRS), "application/octet-stream")
+        source = await sourcing.source(kind="qna", settings={"url": f"{site.url}/faq", "sheet": "faq"})
+        assert (await sourcing.run(source)).counts == RunCounts(added=3)
+        site.files["/faq"] = Served(_workbook({**PAIRS[0], "answer": "Gone."}, PAIRS[1]), "application/octet-stream")
+        assert (await sourcing.run(source)).counts == RunCounts(changed=1, unchanged=1, removed=1)
+    assert sorted(await sourcing.documents()) == [PAIRS[0]["question"], PAIRS[1]["question"]]
+
+
+def _workbook(*pairs: dict[str, str]) -> bytes:
+    book = Workbook()
+    sheet = book.create_sheet("FAQ")
+    sheet.append(list(PAIRS[0]))
+    for pair in pairs:
+        sheet.append(list(pair.values()))
+    content = BytesIO()
+    book.save(content)
+    return content.getvalue()

@@ -9,6 +9,7 @@ from pydantic import JsonValue, SecretStr
 
 from analytiq.inference.credentials.encryption import Vault
 from analytiq.ingestion.sources.base import Connector, KnownItem, NoCredentials, SourceContext
+from analytiq.ingestion.sources.configuration.workbooks import Workbooks
 from analytiq.ingestion.sources.patterns import accepting
 from analytiq.ingestion.sources.registry import load_kind, validated
 from analytiq.models.source import Source
@@ -21,10 +22,11 @@ log = structlog.get_logger(__name__)
 class Connectors:
     """Opens connectors."""
 
-    def __init__(self, rows: Repositories, vault: Vault, settings: Settings) -> None:
+    def __init__(self, rows: Repositories, vault: Vault, settings: Settings, workbooks: Workbooks) -> None:
         self._items = rows.source_items
         self._sources = rows.sources
         self._vault = vault
+        self._workbooks = workbooks
         self.operator = settings.sources
         """The server's settings of sources."""
         self._max_upload_bytes = settings.api.max_upload_bytes
@@ -91,4 +93,5 @@ class Connectors:
             max_item_bytes=self.max_item_bytes(source),
             since=since,
             keep_credentials=keep_credentials,
+            read_workbook=self._workbooks.reader_for(source.organization_id),
         )

@@ -1,23 +1,24 @@
 """Intents: each example utterance is one document, and with it one chunk; its metadata has the intent's label."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from analytiq.ingestion.sources.base import KindSchema, SourceContext
 from analytiq.ingestion.sources.systems.labelled.connector import (
     LabelledText,
     RecordConnector,
-    RecordSettings,
+    TableSettings,
     column_field,
     key_of,
     names_of,
 )
 from analytiq.ingestion.sources.systems.labelled.records import Record, value_of
+from analytiq.ingestion.sources.systems.labelled.workbooks import WantedColumn
 
 MOST_EXAMPLES = 10_000
 
 
-class IntentsSettings(RecordSettings):
+class IntentsSettings(TableSettings):
     """The settings: a text or its address, and the columns of the intents."""
 
     label_column: str = column_field("label or intent")
@@ -29,7 +30,8 @@ class IntentsConnector(RecordConnector):
 
     title: ClassVar[str] = "Intents"
     description: ClassVar[str] = (
-        "Intents from CSV, JSON or JSON Lines with the fields label (or intent), and example, or examples as a list."
+        "Intents from CSV, JSON, JSON Lines or a workbook (XLSX, XLS, ODS) with the fields label (or intent), and"
+        " example, or examples as a list."
     )
 
     settings_schema: ClassVar[type[KindSchema]] = IntentsSettings
@@ -40,6 +42,11 @@ class IntentsConnector(RecordConnector):
         self._label = names_of(chosen.label_column, "label", "intent")
         self._lists = names_of(chosen.example_column, "examples", "utterances")
         self._example = names_of(chosen.example_column, "example", "utterance", "text", "examples")
+
+    @property
+    def wanted_columns(self) -> Sequence[WantedColumn]:
+        """See RecordConnector."""
+        return (WantedColumn(self._label, "label_column"), WantedColumn(self._example, "example_column"))
 
     def texts_of(self, record: Record) -> Iterator[LabelledText]:
         """Yield the examples of an intent; label and example identify each."""

@@ -1,21 +1,22 @@
 """Question-answer pairs: each is one document, and with it one chunk."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from analytiq.ingestion.sources.base import KindSchema, SourceContext
 from analytiq.ingestion.sources.systems.labelled.connector import (
     LabelledText,
     RecordConnector,
-    RecordSettings,
+    TableSettings,
     column_field,
     key_of,
     names_of,
 )
 from analytiq.ingestion.sources.systems.labelled.records import Record, value_of
+from analytiq.ingestion.sources.systems.labelled.workbooks import WantedColumn
 
 
-class QnaSettings(RecordSettings):
+class QnaSettings(TableSettings):
     """The settings: a text or its address, and the columns of the pairs."""
 
     question_column: str = column_field("question or q")
@@ -29,7 +30,8 @@ class QnaConnector(RecordConnector):
 
     title: ClassVar[str] = "Questions and answers"
     description: ClassVar[str] = (
-        "Pairs from CSV, JSON or JSON Lines with the fields question, answer, and label or category, and id."
+        "Pairs from CSV, JSON, JSON Lines or a workbook (XLSX, XLS, ODS) with the fields question, answer, and label or"
+        " category, and id."
     )
     settings_schema: ClassVar[type[KindSchema]] = QnaSettings
 
@@ -40,6 +42,11 @@ class QnaConnector(RecordConnector):
         self._answer = names_of(chosen.answer_column, "answer", "a")
         self._label = names_of(chosen.label_column, "label", "category")
         self._id = names_of(chosen.id_column, "id")
+
+    @property
+    def wanted_columns(self) -> Sequence[WantedColumn]:
+        """See RecordConnector."""
+        return (WantedColumn(self._question, "question_column"), WantedColumn(self._answer, "answer_column"))
 
     def texts_of(self, record: Record) -> Iterator[LabelledText]:
         """Yield the pair of a record. Without an id, the question identifies it."""

@@ -7,7 +7,7 @@ another nor split, unless the embedding model cannot read it at once.
 import hashlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -25,6 +25,7 @@ from analytiq.ingestion.sources.base import (
 from analytiq.ingestion.sources.connections import contents
 from analytiq.ingestion.sources.connections.service_client import ServiceClient
 from analytiq.ingestion.sources.systems.labelled.records import MOST_CHARACTERS, Record, as_json, records_of
+from analytiq.ingestion.sources.systems.labelled.workbooks import WantedColumn, is_workbook, records_of_sheets
 
 BATCH = 200
 LONGEST_TITLE = 80
@@ -48,6 +49,14 @@ class RecordSettings(KindSchema):
         if self.url and not self.url.startswith(("http://", "https://")):
             raise ValueError("The address must begin with https:// or http://")
         return self
+
+
+class TableSettings(RecordSettings):
+    """The settings of kinds that read tables: also of a workbook."""
+
+    sheet: str = Field(
+        default="", max_length=200, description="Sheet of an XLSX, XLS or ODS file. Empty: all sheets with the columns"
+    )
 
 
 def column_field(usual: str) -> str:
@@ -100,6 +109,8 @@ class TextConnector(ABC):
                 context.operator, self._settings.url, headers=headers, service="The address of the records"
             )
         self._known: dict[str, LabelledText] | None = None
+        self._notes: list[str] = []
+        """Lines for the log of the run."""
 
     @property
     def address(self) -> str:
@@ -121,7 +132,8 @@ class TextConnector(ABC):
             InvalidInputError: the text has no records of this kind.
         """
         if not await self._items():
-            raise InvalidInputError.of_field("settings.text", f"No records. {type(self).description}")
+            reasons = " ".join((type(self).description, *self._notes))
+            raise InvalidInputError.of_field("settings.text", f"No records. {reasons}")
 
     async def list_changes(self, cursor: str | None) -> AsyncGenerator[ListedBatch]:
         """See Connector. The cursor is the last listed key."""
@@ -130,7 +142,8 @@ class TextConnector(ABC):
         for start in range(0, len(keys), BATCH):
             some = keys[start : start + BATCH]
             listed = [_listed(items[key]) for key in some]
-            yield ListedBatch(items=[each for each in listed if self._context.accepts(each.name)], cursor=some[-1])
+            accepted = [each for each in listed if self._context.accepts(each.name)]
+            yield ListedBatch(items=accepted, cursor=some[-1], notes=self._notes if start == 0 else ())
 
     async def find(self, external_id: str) -> ListedItem | None:
         """See Connector."""
@@ -150,22 +163,43 @@ class TextConnector(ABC):
 
     async def _items(self) -> dict[str, LabelledText]:
         if self._known is None:
-            text = self._settings.text if self._client is None else await self._download(self._client)
-            self._known = {item.key: item for item in self.items_of(text)}
+            if self._client is None:
+                found = self.items_of(self._settings.text)
+            else:
+                found = await self.items_of_content(await self._download(self._client))
+            self._known = {item.key: item for item in found}
+            if lost := len({(item.key, item.title, item.text) for item in found}) - len(self._known):
+                self._notes.append(f"{lost} records have the id, or without ids the text, of a later one.")
         return self._known
 
-    async def _download(self, client: ServiceClient) -> str:
-        content = bytearray()
-        async for block in client.download(self._settings.url, most_bytes=MOST_CHARACTERS):
-            content += block
+    async def items_of_content(self, content: bytes) -> list[LabelledText]:
+        """Return the items of the content at the address; see `items_of`."""
         try:
-            return content.decode("utf-8-sig")
+            return self.items_of(content.decode("utf-8-sig"))
         except UnicodeDecodeError:
             raise InvalidInputError.of_field("settings.url", "The file is not UTF-8. Save it as UTF-8.") from None
 
+    async def _download(self, client: ServiceClient) -> bytes:
+        content = bytearray()
+        async for block in client.download(self._settings.url, most_bytes=MOST_CHARACTERS):
+            content += block
+        return bytes(content)
+
 
 class RecordConnector(TextConnector):
-    """Lists the records of one text."""
+    """Lists the records of one text or workbook."""
+
+    settings_schema: ClassVar[type[KindSchema]] = TableSettings
+
+    def __init__(self, *, settings: KindSchema, credentials: KindSchema, context: SourceContext) -> None:
+        super().__init__(settings=settings, credentials=credentials, context=context)
+        self._sheet = TableSettings.model_validate(settings, from_attributes=True).sheet
+        self._read_workbook = context.read_workbook
+
+    @property
+    @abstractmethod
+    def wanted_columns(self) -> Sequence[WantedColumn]:
+        """The columns that a sheet of a workbook must have."""
 
     content_type: ClassVar[str] = f"{PASSAGE_TYPE}; charset=utf-8"
 
@@ -175,7 +209,18 @@ class RecordConnector(TextConnector):
 
     def items_of(self, text: str) -> list[LabelledText]:
         """See TextConnector."""
-        return [item for record in records_of(text) for item in self.texts_of(record)]
+        return self._texts(records_of(text))
+
+    async def items_of_content(self, content: bytes) -> list[LabelledText]:
+        """See TextConnector; a workbook's sheets are read elsewhere."""
+        if not is_workbook(content):
+            return await super().items_of_content(content)
+        workbook = await self._read_workbook(content, sheet=self._sheet)
+        self._notes += (f"The workbook: {warning}." for warning in workbook.warnings)
+        return self._texts(records_of_sheets(workbook.sheets, self.wanted_columns, sheet=self._sheet))
+
+    def _texts(self, records: Sequence[Record]) -> list[LabelledText]:
+        return [item for record in records for item in self.texts_of(record)]
 
 
 def key_of(*values: str) -> str:
