@@ -33,6 +33,7 @@ SAMPLES = (
     "ppt/harbour.ppt",
     "pptx/powerpoint_sample.pptx",
     "rtf/fake-doc.rtf",
+    "text/harbour-answer.passage",
     "text/harbour-board.srt",
     "text/harbour-pages.properties",
     "text/harbour-gates.toml",

@@ -2,7 +2,7 @@
 
 Binary formats are recognized by their bytes alone, so a wrong extension changes nothing. Text formats look alike as
 bytes, so the name decides, then the sender; a file that is neither known binary nor text is octets. A text that its
-sender calls a passage is one, whatever it begins with and its name ends with: the name is often a question.
+sender or its name calls a passage is one, whatever it begins with: the name that a sender gives is often a question.
 """
 
 import mimetypes
@@ -189,11 +189,11 @@ def hints_of(file_name: str, *, declared: str | None = None, registry: ParserReg
 def text_by_name(head: bytes, hints: TypeHints) -> str | None:
     """Return the content type of a file that is plain text by its name and of no other kind by its first bytes.
 
-    A text that its sender calls a passage is one by that alone.
+    A text that its sender or its name calls a passage is one by that alone.
 
     It compares bytes without interpreting any, so a process with keys may call it on any file.
     """
-    if hints.claimed == PASSAGE_TYPE:
+    if PASSAGE_TYPE in (hints.claimed, hints.named):
         return PASSAGE_TYPE if looks_like_text(head) else None
     is_contradicted = hints.named == PLAIN and hints.claimed not in {None, PLAIN}
     if hints.named != PLAIN or is_contradicted or not looks_like_text(head) or b"%PDF-" in head[:1024]:
@@ -215,7 +215,7 @@ def detect_in(file: BinaryIO, hints: TypeHints) -> str:
     """Return the canonical content type of an open file, as `detect` does."""
     head = file.read(HEAD_BYTES)
     extension, named, claimed = hints.extension, hints.named, hints.claimed
-    if claimed == PASSAGE_TYPE and looks_like_text(head):
+    if PASSAGE_TYPE in (claimed, named) and looks_like_text(head):
         return PASSAGE_TYPE
     binary = _binary_content_type(head, file)
     if binary == ENCRYPTED_OFFICE:

@@ -43,7 +43,7 @@ class PassageParser:
     """The unchanged text as one block, which becomes one chunk."""
 
     content_types = (PASSAGE_TYPE,)
-    extensions = ()
+    extensions = (".passage",)
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
         """Decode the file."""

@@ -26,7 +26,7 @@ SOURCE_CODE_EXTENSIONS = (
 )
 PLAIN_TEXT_PARSER = "analytiq.ingestion.parsing.plain_text:PlainTextParser"
 PASSAGE_TYPE = "text/vnd.analytiq.passage"
-"""A plain text that is to be one chunk; only its sender can say so."""
+"""A plain text that is to be one chunk."""
 PASSAGE_PARSER = "analytiq.ingestion.parsing.plain_text:PassageParser"
 
 BUILT_IN_PARSERS = (
@@ -95,7 +95,7 @@ BUILT_IN_PARSERS = (
         ("text/plain",),
         (".txt", ".text", ".log"),
     ),
-    ParserEntry(PASSAGE_PARSER, (PASSAGE_TYPE,), ()),
+    ParserEntry(PASSAGE_PARSER, (PASSAGE_TYPE,), (".passage",)),
     ParserEntry(
         "analytiq.ingestion.parsing.structured_data:StructuredDataParser",
         ("application/json", "application/x-ndjson", "application/yaml", "application/xml"),

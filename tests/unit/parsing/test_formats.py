@@ -188,10 +188,10 @@ def test_text_told_by_its_name_alone_is_what_detection_says(content: bytes, star
     ],
     ids=["csv", "mail", "pdf", "html", "magic"],
 )
-def test_text_that_its_sender_calls_a_passage_is_one(stored: Path, content: bytes) -> None:
+def test_text_that_its_sender_or_its_name_calls_a_passage_is_one(stored: Path, content: bytes) -> None:
     stored.write_bytes(content)
-    hints = hints_of("Why a .csv", declared=PASSAGE_TYPE)
-    assert detect(stored, hints) == text_by_name(content, hints) == PASSAGE_TYPE
+    for hints in (hints_of("Why a .csv", declared=PASSAGE_TYPE), hints_of("why.passage", declared="text/plain")):
+        assert detect(stored, hints) == text_by_name(content, hints) == PASSAGE_TYPE
 
 
 def test_bytes_that_are_no_text_are_no_passage(stored: Path) -> None:
