@@ -51,17 +51,21 @@ class CompatibleCalls(Calls):
         return DataResource.model_validate_json(reply.content)
 
     @operation
-    def data_resource_status(self, data_resource_id: str) -> Flow[DataResourceStatus]:
-        """Return the state of loading."""
+    def data_resource_status(
+        self, data_resource_id: str, *, skip: int = 0, limit: int | None = None
+    ) -> Flow[DataResourceStatus]:
+        """Return the state of loading, with a page of its items."""
         path = f"/api/data-resources/{segment(data_resource_id)}/status"
-        reply = yield from call(Request("GET", path, is_outside=True))
+        reply = yield from call(Request("GET", path, query=given(skip=skip, limit=limit), is_outside=True))
         return DataResourceStatus.model_validate_json(reply.content)
 
     @operation
-    def data_resource_logs(self, data_resource_id: str) -> Flow[DataResourceLogs]:
-        """Return the log of loading."""
+    def data_resource_logs(
+        self, data_resource_id: str, *, skip: int = 0, limit: int | None = None
+    ) -> Flow[DataResourceLogs]:
+        """Return the log of loading, with the reasons for a page of its items."""
         path = f"/api/data-resources/{segment(data_resource_id)}/logs"
-        reply = yield from call(Request("GET", path, is_outside=True))
+        reply = yield from call(Request("GET", path, query=given(skip=skip, limit=limit), is_outside=True))
         return DataResourceLogs.model_validate_json(reply.content)
 
     @operation

@@ -20,6 +20,8 @@ class DataResourceStatus(Answer):
     failed: list[str]
     files: list[str]
     error: str | None
+    total_count: int
+    skip: int
 
 
 class DataResourceLogs(Answer):
@@ -27,6 +29,8 @@ class DataResourceLogs(Answer):
 
     data_resource_id: str
     logs: list[str]
+    total_count: int
+    skip: int
 
 
 class EmbeddingsStatus(Answer):
