@@ -17,7 +17,7 @@ class Taken(Enum):
     WHOLE = "whole"
     """Included only in archives of everything: secrets, and rows of the installation."""
     NEVER = "never"
-    """Work in progress, or data that is rebuilt."""
+    """Work in progress, data that is rebuilt, and what belongs to an installation: its people, audit log and limits."""
 
 
 class Keeping(Enum):
@@ -54,11 +54,11 @@ _OWN = "organization_id"
 COLLECTIONS: tuple[Collection, ...] = (
     Collection("organizations", "_id", Taken.ALWAYS, ("_id",)),
     Collection("access_tokens", _OWN, Taken.WHOLE, ("_id", _OWN)),
-    Collection("members", _OWN, Taken.WHOLE, ("_id", _OWN, "user_id")),
+    Collection("members", _OWN, Taken.NEVER),
     Collection("invitations", _OWN, Taken.NEVER),
-    Collection("audit_log", _OWN, Taken.WHOLE, ("_id", _OWN)),
+    Collection("audit_log", _OWN, Taken.NEVER),
     # People belong to no organization; a person without any other organization is deleted with the last.
-    Collection("users", None, Taken.WHOLE, ("_id",), keeping=Keeping.KEPT),
+    Collection("users", None, Taken.NEVER, keeping=Keeping.KEPT),
     Collection("user_sessions", None, Taken.NEVER, keeping=Keeping.KEPT),
     Collection("one_time_links", None, Taken.NEVER, keeping=Keeping.KEPT),
     Collection("tags", _OWN, Taken.ALWAYS, ("_id", _OWN)),
@@ -98,7 +98,7 @@ COLLECTIONS: tuple[Collection, ...] = (
     # A restored organization's account is rebuilt from its ledger.
     Collection("spu_accounts", _OWN, Taken.NEVER),
     # An operator's decision for this installation, and a count of its documents.
-    Collection("storage_accounts", _OWN, Taken.WHOLE, ("_id", _OWN)),
+    Collection("storage_accounts", _OWN, Taken.NEVER),
     Collection("spu_savings", _OWN, Taken.NEVER),
     Collection("llm_usage", _OWN, Taken.ALWAYS, ("_id", _OWN, "kb_id", "run_id"), keeping=Keeping.BY_CHOICE),
     # Asked again of the model by the next extraction.

@@ -191,7 +191,7 @@ def test_replay_with_an_idempotency_key_is_done_once(indexing: Indexing) -> None
 def test_job_that_waits_is_cancelled_at_once(indexing: Indexing) -> None:
     client = indexing.client
     document_id, job_id = indexing.waiting_sync()
-    assert status_of(client, document_id) == "PENDING"
+    eventually(lambda: status_of(client, document_id) == "PENDING")  # the job that read it may end a little later
     problem_of(client.post(f"/jobs/{job_id}/replay"), 409, code="job_not_dead")
     cancelled = accepted(client.post(f"/jobs/{job_id}/cancel"), 202)
     assert (cancelled["state"], cancelled["task_state"], cancelled["error"]["code"]) == ("dead", "FAILURE", "cancelled")

@@ -28,6 +28,10 @@ IDS_PER_QUERY = 500
 CHATS = ("chat_threads", "chat_messages")
 PASSAGES_PER_BATCH = 50
 """Rows of answers, which contain every passage shown to their models: about 100 KB each."""
+SECRETS = ("access_tokens", "llm_providers", "source_addresses", "webhook_endpoints")
+"""Collections that only archives of everything contain."""
+SECRETS_OF_SOURCES = ("credentials",)
+"""Fields of sources that only archives of everything contain."""
 PROMPTS = ("prompts", "prompt_versions", "prompt_results")
 RUNS_PER_BATCH = 20
 """A run contains every passage shown to its model: up to 2 MB."""
@@ -194,8 +198,10 @@ class ArchiveSource:
             yield piece
         async for piece in self._knowledge_bases(organization_id, named, session):
             yield piece
-        secrets = ("access_tokens", "llm_providers") if is_whole else ()
-        for name in ("spu_ledger", "llm_usage", *PROMPTS, *secrets):
+        async for piece in self._read("sources", own, session, without=() if is_whole else SECRETS_OF_SOURCES):
+            yield piece
+        secrets = SECRETS if is_whole else ()
+        for name in ("spu_ledger", "llm_usage", *PROMPTS, "source_items", *secrets):
             async for piece in self._read(name, own, session):
                 yield piece
         for name in CHATS:
@@ -313,13 +319,20 @@ class ArchiveSource:
                 yield Piece("embedding_cache", None, rows, len(found))
 
     async def _read(
-        self, name: str, query: Row, session: Session | None = None, *, rows_per_batch: int = ROWS_PER_BATCH
+        self,
+        name: str,
+        query: Row,
+        session: Session | None = None,
+        *,
+        rows_per_batch: int = ROWS_PER_BATCH,
+        without: Sequence[str] = (),
     ) -> AsyncGenerator[Piece, None]:
         collection = self._database[name]
         if session is not None:
             # A snapshot has a read concern of its own.
             collection = self._client[self._database.name][name]
-        cursor = collection.find_raw_batches(query, batch_size=rows_per_batch, session=session)
+        fields = dict.fromkeys(without, 0) or None
+        cursor = collection.find_raw_batches(query, fields, batch_size=rows_per_batch, session=session)
         async with cursor:
             async for batch in cursor:
                 rows = cast("bytes", batch)

@@ -114,7 +114,9 @@ class RestoreTarget:
             key = {"_id": row["_id"]}
             await self._database["organizations"].replace_one(key, row, upsert=True, session=session)
             wanting = [str(item["_id"]) for item in hidden if _wants_work(item)]
-            await WebhookEndpointRepository(self._connection).raise_version(session)
+            await self._resume_sources(session)
+            endpoints = WebhookEndpointRepository(self._connection)
+            await endpoints.announce_restored(self._run.organization_id, session=session)
             await jobs.enqueue(requests_of(self._run.organization_id, wanting, prompt_ids), session=session)
 
         await run_in_transaction(self._connection, commit, deadline_seconds=60)
@@ -144,6 +146,17 @@ class RestoreTarget:
                 upsert=True,
                 session=session,
             )
+
+    async def _resume_sources(self, session: Session) -> None:
+        """Let scheduled sources, and those of which a service has named items, run."""
+        noted: Row = {"$gt": [{"$size": {"$ifNull": ["$pending_ids", []]}}, 0]}
+        fields: Row = {
+            "next_run_at": {"$cond": [{"$gt": ["$interval_seconds", None]}, "$$NOW", None]},
+            "is_pending": {"$or": [noted, {"$ifNull": ["$is_pending_whole", False]}]},
+        }
+        await self._database["sources"].update_many(
+            {"organization_id": self._run.organization_id, "is_deleted": False}, [{"$set": fields}], session=session
+        )
 
     async def _show(self, hidden: Sequence[Row], session: Session) -> None:
         # An archive from before names were unique may hold duplicates.
@@ -185,6 +198,12 @@ class RestoreTarget:
             row |= {"status": RunStatus.CANCELLED.value, "error": failure.model_dump(), "ended_at": failure.at}
         if name == "generations":
             row["lease_token"] = ""
+        if name == "sources":
+            # No run may look for documents that are not restored yet.
+            row |= {"next_run_at": None, "is_pending": False}
+            if self._ids.is_fresh:
+                # The original goes on reading there, and a service renews each token once.
+                row |= {"credentials": None, "interval_seconds": None, "pending_ids": [], "is_pending_whole": False}
         return row
 
     async def _insert_knowledge_base(self, row: Row) -> None:

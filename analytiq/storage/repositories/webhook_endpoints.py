@@ -130,6 +130,11 @@ class WebhookEndpointRepository:
         """Make every process read the endpoints again, once the transaction has committed."""
         await self._versions.update_one({"_id": VERSION_ID}, {"$inc": {"version": 1}}, upsert=True, session=session)
 
+    async def announce_restored(self, organization_id: str, *, session: Session) -> None:
+        """Make every process read the endpoints again, if a restored organization has any."""
+        if await self._endpoints.find_one({"organization_id": organization_id}, {"_id": 1}, session=session):
+            await self.raise_version(session)
+
     async def _run(self, change: Callable[[Session], Awaitable[T]]) -> T:
         try:
             return await run_in_transaction(self._connection, change)

@@ -1,5 +1,6 @@
 """Backups come back whole: bytes, texts, answers, charges; beside a running system, and without a provider."""
 
+import inspect
 import io
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -12,11 +13,12 @@ from analytiq.errors import AnalytiqError, ConflictError, InvalidInputError, Not
 from analytiq.models.document import ExternalIdentity
 from analytiq.models.organization import CacheScope
 from analytiq.operations.backup.making import Backup
-from analytiq.operations.backup.restoring import Restore, RestoreOptions, verified
+from analytiq.operations.backup.restoring import AT_ACTIVATION, ORDER, Restore, RestoreOptions, verified
 from analytiq.storage import catalog
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
 from analytiq.storage.migrations import declared_indexes
+from analytiq.storage.repositories import archives
 from analytiq.storage.repositories.knowledge_bases import INDEXES, NAMES_INDEX
 from analytiq.telemetry import checkpoints
 from tests.fakes.embedding_server import EmbeddingServer
@@ -412,6 +414,13 @@ async def test_document_that_was_being_read_is_read_after_the_restore(services: 
 def test_every_collection_is_known_to_backup_and_erasure() -> None:
     unknown = [name for name in declared_indexes() if catalog.find(name) is None]
     assert unknown == [], "say in analytiq/storage/catalog.py whose rows they hold"
+
+
+def test_archives_take_and_restores_order_what_the_catalog_says() -> None:
+    taken = {each.name for each in catalog.COLLECTIONS if each.taken is not catalog.Taken.NEVER}
+    assert taken == {*ORDER, *AT_ACTIVATION}
+    source = inspect.getsource(archives)
+    assert [name for name in sorted(taken - {catalog.VECTORS_PREFIX}) if f'"{name}"' not in source] == []
 
 
 async def test_names_of_an_archive_from_before_they_were_unique_are_set_apart(
