@@ -63,6 +63,14 @@ def make_source(client: httpx.Client) -> str:
     return source_id
 
 
+def make_webhook(client: httpx.Client) -> dict[str, str]:
+    """An endpoint with a delivery, at a name that no event reaches."""
+    body = {"url": "https://example.invalid/hooks"}
+    webhook_id = str(accepted(client.post("/webhooks", json=body), 201)["webhook_id"])
+    delivery_id = str(accepted(client.post(f"/webhooks/{webhook_id}/test"))["delivery_id"])
+    return {"webhook_id": webhook_id, "delivery_id": delivery_id}
+
+
 def make_table(client: httpx.Client) -> str:
     document = upload(client, unique("prices.csv"), b"item,price\ntea,1.50\nink,2.25\n")["document_id"]
     wait_until_read(client, document)
@@ -91,6 +99,7 @@ def test_every_example_is_accepted(running: Running, schema: Body) -> None:
         ids["prompt_id"] = made["prompt_id"]
         ids["source_id"] = make_source(client)
         ids["table_id"] = make_table(client)
+        ids |= make_webhook(client)
         for path, operations in schema["paths"].items():
             if is_of_people(path):
                 continue
@@ -140,6 +149,7 @@ def test_every_answer_has_the_fields_of_its_schema(running: Running, schema: Bod
     ids["prompt_id"] = accepted(client.post("/prompts", json={"name": unique("prompt"), "text": "?"}), 201)["prompt_id"]
     ids["source_id"] = make_source(client)
     ids["table_id"] = make_table(client)
+    ids |= make_webhook(client)
     run = accepted(client.post(f"/sources/{ids['source_id']}/runs", json={}), 202)
     ids["source_run_id"] = run["source_run_id"]
     walked = 0

@@ -217,3 +217,17 @@ def test_repeated_call_with_a_key_is_answered_once(api: httpx.Client) -> None:
     embeddings_label = embedded(api, loaded(api, first["data_resource_id"])["data_resource_id"])
     assert embeddings_label["documents"] == 1
     assert retrieve(api, first["data_resource_id"], "hi")[0]["metadata"]["label"] == "greet"
+
+
+@pytest.mark.parametrize("method_and_path", ["GET /api/data-resources/x/status", "POST /api/v2/retrieve"])
+def test_unknown_query_parameter_is_named_to_whoever_may_call(
+    api: httpx.Client, running: Running, method_and_path: str
+) -> None:
+    method, path = method_and_path.split()
+    problem_of(api.request(method, path, params={"page": "2"}), 400, field="page", code="unknown_parameter")
+    problem_of(httpx.request(method, running.url + path, params={"page": "2"}), 401)
+
+
+def test_unknown_query_parameter_of_a_call_without_an_organization_is_named(running: Running) -> None:
+    refused = httpx.post(f"{running.url}/v0/auth/sign-in", params={"next": "/"}, json={})
+    problem_of(refused, 400, field="next", code="unknown_parameter")

@@ -161,7 +161,8 @@ class KilledRuns:
         changing = asyncio.create_task(self.changer.change())
         try:
             for fault in self._faults(kills):
-                await self._die(fault, run)
+                if not await self._die(fault, run):
+                    break
         finally:
             changing.cancel()
             await asyncio.wait([changing])
@@ -185,17 +186,21 @@ class KilledRuns:
             faults.append(Fault(next(names), nth=1 + number % 2, delay_seconds=delay))
         return [*faults, *REMOVING][-kills:] if kills else []
 
-    async def _die(self, fault: Fault, run: SourceRun) -> None:
-        """Let a worker work until it dies."""
+    async def _die(self, fault: Fault, run: SourceRun) -> bool:
+        """Let a worker work until it dies; return False if the run had too few removals for that."""
         worker = self.worker(fault)
         while not worker.has_ended:
             if not (await self.again(run)).is_open:
+                if fault in REMOVING:
+                    self.living = worker
+                    return False
                 raise AssertionError(f"the run ended before {fault}: use more items\n{worker.log[-2000:]}")
             await asyncio.sleep(LOOK_SECONDS)
         assert worker.has_reached(fault.checkpoint), f"it died by itself:\n{worker.log[-4000:]}"
         place = f"{fault.checkpoint} +{fault.delay_seconds * 1000:.0f} ms"
         self.places.append(place)
         log.info("killed", place=place, counts=str((await self.again(run)).counts))
+        return True
 
     async def again(self, run: SourceRun) -> SourceRun:
         return await self.site.services.ingestion.source_runs.get(self.organization_id, run.source_id, run.id)

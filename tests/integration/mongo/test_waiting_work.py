@@ -1,6 +1,7 @@
 """Scrapes of `/metrics` cost the database one count a while, however many they are."""
 
 import asyncio
+import re
 
 from analytiq.models.job import JobRequest
 from analytiq.models.job_payloads import SyncPayload
@@ -30,6 +31,10 @@ def _sync(document_id: str) -> JobRequest:
 
 def _gauges() -> tuple[float, float]:
     """Return the values of the indexing queue's depth and of the due jobs."""
-    lines = metrics.exposition(None).decode().splitlines()
-    values = {name: float(value) for name, _, value in (line.partition(" ") for line in lines) if name[:1] != "#"}
-    return values["kb_indexing_queue_depth"], values["kb_jobs_due"]
+    text = metrics.exposition(None).decode()
+    depth, due = (
+        re.search(rf"^{name} (\S+)$", text, re.MULTILINE) for name in ("kb_indexing_queue_depth", "kb_jobs_due")
+    )
+    assert depth
+    assert due
+    return float(depth[1]), float(due[1])
