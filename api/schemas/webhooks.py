@@ -53,7 +53,7 @@ class WebhookCreate(RequestBody):
 class WebhookUpdate(RequestBody):
     """Changed settings of an endpoint; left out: as before."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"is_enabled": False}]})
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"description": "Orders"}]})
 
     url: Url | None = Field(default=None, description=_URL)
     event_types: EventTypes | None = Field(default=None, description=_TYPES)

@@ -226,8 +226,3 @@ def test_unknown_query_parameter_is_named_to_whoever_may_call(
     method, path = method_and_path.split()
     problem_of(api.request(method, path, params={"page": "2"}), 400, field="page", code="unknown_parameter")
     problem_of(httpx.request(method, running.url + path, params={"page": "2"}), 401)
-
-
-def test_unknown_query_parameter_of_a_call_without_an_organization_is_named(running: Running) -> None:
-    refused = httpx.post(f"{running.url}/v0/auth/sign-in", params={"next": "/"}, json={})
-    problem_of(refused, 400, field="next", code="unknown_parameter")

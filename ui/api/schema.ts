@@ -10187,7 +10187,7 @@ export interface components {
          * WebhookUpdate
          * @description Changed settings of an endpoint; left out: as before.
          * @example {
-         *       "is_enabled": false
+         *       "description": "Orders"
          *     }
          */
         WebhookUpdate: {
