@@ -7,6 +7,7 @@
 `Client.tag` returns a `Tag`, `AsyncClient.tag` an awaitable of one. Within descriptions, `self.tag(…)` is the flow.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from functools import partial, update_wrapper
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
@@ -21,28 +22,28 @@ class Calls:
     """Descriptions of calls; the base of all groups of operations."""
 
 
-class Synchronous:
+class Synchronous(ABC):
     """A client whose methods return when the call has ended."""
 
+    @abstractmethod
     def run(self, flow: Flow[T]) -> T:
         """Run a flow to its end."""
-        raise NotImplementedError
 
+    @abstractmethod
     def iterate(self, items: Items[T]) -> Generator[T, None, None]:
         """Run a flow, and yield its items."""
-        raise NotImplementedError
 
 
-class Asynchronous:
+class Asynchronous(ABC):
     """A client whose methods are awaited."""
 
+    @abstractmethod
     async def run(self, flow: Flow[T]) -> T:
         """Run a flow to its end."""
-        raise NotImplementedError
 
+    @abstractmethod
     def iterate(self, items: Items[T]) -> AsyncGenerator[T, None]:
         """Run a flow, and yield its items."""
-        raise NotImplementedError
 
 
 class operation(Generic[P, T]):  # noqa: N801  # used as a decorator
