@@ -90,12 +90,7 @@ class DocumentReader:
             LimitExceededError: It needs more time or memory than a file of its size may have.
             AnalytiqError: The errors of `parse_in_child`.
         """
-        limits = ParseLimits(
-            cpu_seconds=self._cpu_seconds(byte_size, content_type, options),
-            wall_seconds=self._settings.wall_seconds,
-            output_bytes=self._settings.output_bytes,
-            file_bytes=byte_size,
-        )
+        limits = self._limits_of(byte_size, content_type, options)
         options = replace(options, reread_seconds=REREAD_SHARE * min(limits.cpu_seconds, limits.wall_seconds))
         if parts_file is not None:
             options = replace(options, installed_parsers=default_registry().installed)
@@ -126,12 +121,7 @@ class DocumentReader:
         rows_file: BinaryIO,
     ) -> TablesRead:
         """Read the tables of a file, with the limits of `parse`; write their rows to `rows_file`."""
-        limits = ParseLimits(
-            cpu_seconds=self._cpu_seconds(byte_size, content_type, options),
-            wall_seconds=self._settings.wall_seconds,
-            output_bytes=self._settings.output_bytes,
-            file_bytes=byte_size,
-        )
+        limits = self._limits_of(byte_size, content_type, options)
 
         async def read_with(memory_bytes: int) -> TablesRead:
             async with self._memory.grant(memory_bytes, organization_id) as granted:
@@ -151,12 +141,7 @@ class DocumentReader:
         self, path: Path, *, organization_id: str, byte_size: int, content_type: str, options: ParseOptions, sheet: str
     ) -> WorkbookRows:
         """Read the rows of a workbook's sheets, with the limits of `parse`; see `read_sheets_in_child`."""
-        limits = ParseLimits(
-            cpu_seconds=self._cpu_seconds(byte_size, content_type, options),
-            wall_seconds=self._settings.wall_seconds,
-            output_bytes=self._settings.output_bytes,
-            file_bytes=byte_size,
-        )
+        limits = self._limits_of(byte_size, content_type, options)
 
         async def read_with(memory_bytes: int) -> WorkbookRows:
             async with self._memory.grant(memory_bytes, organization_id) as granted:
@@ -189,6 +174,15 @@ class DocumentReader:
                 raise
             log.info("parsing.more_memory", bytes=byte_size, code=error.code, memory_bytes=most)
         return await run(most)
+
+    def _limits_of(self, byte_size: int, content_type: str, options: ParseOptions) -> ParseLimits:
+        """Return the limits of a file, with the memory still to be granted."""
+        return ParseLimits(
+            cpu_seconds=self._cpu_seconds(byte_size, content_type, options),
+            wall_seconds=self._settings.wall_seconds,
+            output_bytes=self._settings.output_bytes,
+            file_bytes=byte_size,
+        )
 
     def _cpu_seconds(self, byte_size: int, content_type: str, options: ParseOptions) -> int:
         """Return the time for a file: by its size, but all of it where its owner has requested OCR."""
